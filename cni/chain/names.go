@@ -1,0 +1,76 @@
+package chain
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/cnikit/cnikit/cni"
+)
+
+// identifier is the specification's rule for network names and container IDs. Such a name is never empty, hidden, "..", or a path.
+var identifier = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]*$`)
+
+// maxIfName is IFNAMSIZ without the terminating zero.
+const maxIfName = 15
+
+func checkIdentifier(key, value string) error {
+	if value == "" {
+		return &cni.FieldError{Key: key, Value: value, Reason: "is empty", Fix: "give one"}
+	}
+	if !identifier.MatchString(value) {
+		return &cni.FieldError{
+			Key: key, Value: value, Reason: "has a character that the specification does not allow",
+			Fix: "start with a letter or digit and go on with letters, digits, '_', '.', '-'",
+		}
+	}
+	return nil
+}
+
+// checkIfName applies the kernel's rules for interface names (dev_valid_name).
+func checkIfName(value string) error {
+	reason := ""
+	switch {
+	case value == "":
+		reason = "is empty"
+	case len(value) > maxIfName:
+		reason = "is longer than 15 bytes"
+	case value == "." || value == "..":
+		reason = "means a directory"
+	case strings.ContainsFunc(value, func(r rune) bool { return r == '/' || r == ':' || r == 0 || unicode.IsSpace(r) }):
+		reason = "has a slash, a colon, white space or a zero byte"
+	default:
+		return nil
+	}
+	return &cni.FieldError{Key: "ifName", Value: value, Reason: reason, Fix: `use a short name such as "eth0"`}
+}
+
+// checkPluginType refuses types that are no plain file name: they would run a program outside the plugin directories.
+func checkPluginType(key, value string) error {
+	switch {
+	case value == "":
+		return &cni.FieldError{Key: key, Value: value, Reason: "is missing", Fix: "name the plugin's executable"}
+	case value == "." || value == "..", strings.ContainsAny(value, "/\\\x00"):
+		return &cni.FieldError{
+			Key: key, Value: value, Reason: "has a path character",
+			Fix: "name the executable without its directory, and add the directory to the plugin path",
+		}
+	}
+	return nil
+}
+
+// checkArgs refuses arguments that CNI_ARGS cannot carry: it joins them with ';' and knows no escape, so that a value could smuggle in others.
+func checkArgs(args cni.Args) error {
+	for _, a := range args {
+		if a.Key == "" || strings.ContainsAny(a.Key, "=;\x00") {
+			return &cni.FieldError{Key: "args", Value: a.Key, Reason: "the key is empty or has '=', ';' or a zero byte", Fix: "rename it"}
+		}
+		if strings.ContainsAny(a.Value, ";\x00") {
+			return &cni.FieldError{
+				Key: "args[" + a.Key + "]", Value: a.Value, Reason: "has ';', which separates arguments, or a zero byte",
+				Fix: "hand such a value over as a capability",
+			}
+		}
+	}
+	return nil
+}

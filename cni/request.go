@@ -1,0 +1,44 @@
+package cni
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+)
+
+// Request is one call to a [Plugin] with configuration type C. It is used by one
+// goroutine.
+type Request[C any] struct {
+	Command     Command
+	ContainerID string // empty for STATUS and GC
+	IfName      string // empty for STATUS and GC
+	NetNS       NetNS
+	Args        Args
+	Path        []string // directories with plugins
+
+	CNIVersion string // of the configuration, and so of the result
+	Network    string // the "name" key
+	Type       string // the "type" key; of the delegating plugin when this one is a delegate
+	Config     C
+	RawConfig  json.RawMessage // all of it, unknown keys included
+	PrevResult *Result         // nil: none
+	Valid      []Attachment    // GC: the attachments that must stay; everything else is stale
+
+	Log *slog.Logger // never nil
+
+	inv       Invocation
+	delegates Executor
+	undo      []undoStep
+}
+
+type undoStep struct {
+	what string
+	fn   func(context.Context) error
+}
+
+// Undo registers how to take back a step of an ADD. When the handler fails,
+// panics or is cancelled, the steps run, the last first, on a context of their
+// own that outlives the request by ten seconds. What names the step in errors.
+func (r *Request[C]) Undo(what string, fn func(context.Context) error) {
+	r.undo = append(r.undo, undoStep{what, fn})
+}
