@@ -1,0 +1,63 @@
+package reconcile
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// Options configure an [Engine]. Only Targets is required; the zero value of everything else is its default.
+type Options struct {
+	Targets []Target // what to keep as wanted; the names must differ
+
+	Resync   time.Duration // between full looks without a cause, jittered by ±10 %; default 1 min, negative: none
+	Coalesce time.Duration // how long to gather changes before a round; default 5 ms, negative: not at all
+	Timeout  time.Duration // of one call of a store; default 10 s
+
+	BackoffMin time.Duration // before the first retry of a failed key or observation; default 100 ms
+	BackoffMax time.Duration // the limit of its doubling; default 30 s
+
+	MaxDeleteShare float64       // of a target's observed keys that may be deleted in one round; default 0.5, 1: any share
+	DeleteFloor    int           // this many deletes are always allowed; default 10, negative: none
+	HoldFor        time.Duration // from holding deletes back to the second look that may release them; default 10 s
+
+	Log     *slog.Logger // nil discards
+	OnRound func(Round)  // called after each round, on the goroutine of Run; must not block
+}
+
+func (o Options) withDefaults() Options {
+	o.Resync = orDefault(o.Resync, time.Minute)
+	o.Coalesce = max(orDefault(o.Coalesce, 5*time.Millisecond), 0)
+	o.Timeout = orDefault(o.Timeout, 10*time.Second)
+	o.BackoffMin = orDefault(o.BackoffMin, 100*time.Millisecond)
+	o.BackoffMax = orDefault(o.BackoffMax, 30*time.Second)
+	o.MaxDeleteShare = orDefault(o.MaxDeleteShare, 0.5)
+	o.DeleteFloor = max(orDefault(o.DeleteFloor, 10), 0)
+	o.HoldFor = orDefault(o.HoldFor, 10*time.Second)
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case len(o.Targets) == 0:
+		return fmt.Errorf("targets: none given; an engine needs at least one")
+	case o.MaxDeleteShare < 0 || o.MaxDeleteShare > 1:
+		return fmt.Errorf("max delete share %v: not between 0 and 1; use 1 to allow any share", o.MaxDeleteShare)
+	case o.BackoffMin < 0 || o.BackoffMax < o.BackoffMin:
+		return fmt.Errorf("back-off from %v to %v: must be positive and ascending", o.BackoffMin, o.BackoffMax)
+	case o.Timeout < 0 || o.HoldFor < 0:
+		return fmt.Errorf("timeout %v, hold for %v: must not be negative", o.Timeout, o.HoldFor)
+	}
+	return nil
+}
+
+func orDefault[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
