@@ -1,0 +1,93 @@
+# Everything here does its own set-up. `make help` lists the targets.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+GO         ?= go
+BIN        := bin
+CACHE      := .cache
+LABFLAGS   ?=
+TESTFLAGS  ?=
+BENCH      ?= .
+SOAK_SCALE ?= 20
+
+# The modules that pin programs may need a newer Go than the SDK does; the go
+# command fetches it.
+NEWGO := GOTOOLCHAIN=auto $(GO)
+
+# A clone that root builds for another owner has no readable version stamp.
+export GOFLAGS ?= -buildvcs=false
+
+.PHONY: help
+help: ## List the targets.
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+
+.PHONY: setup
+setup: ## Install what the lab and the tests need (Debian, root).
+	@scripts/setup.sh
+
+.PHONY: build
+build: setup ## Build every executable into bin/.
+	@mkdir -p $(BIN)
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/cnikit-bridge ./examples/bridge-vxlan/bridge
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/cnikit-ipam ./examples/bridge-vxlan/ipam
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/cnikit-agent ./examples/bridge-vxlan/agent
+	CGO_ENABLED=0 $(GO) build -o $(BIN)/cnikit-lab ./examples/lab
+	CGO_ENABLED=0 $(NEWGO) build -C internal/peers -o $(CURDIR)/$(BIN)/cnitool github.com/containernetworking/cni/cnitool
+
+.PHONY: lab
+lab: build ## Run the three-node cluster on this machine (root; LABFLAGS='-keep ...').
+	$(BIN)/cnikit-lab -bin $(BIN) $(LABFLAGS)
+
+.PHONY: test
+test: setup ## Run every test, with the race detector (kernel tests need root).
+	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 9m $(TESTFLAGS) ./...
+	scripts/nested.sh vet
+	CGO_ENABLED=1 scripts/nested.sh test -race -count=1 -timeout 9m $(TESTFLAGS)
+
+.PHONY: unit
+unit: ## Run the tests that need no rights, without the race detector.
+	$(GO) test -short $(TESTFLAGS) ./...
+
+.PHONY: soak
+soak: setup ## Run every test at full size (SOAK_SCALE=20).
+	CNIKIT_SCALE=$(SOAK_SCALE) CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 4h $(TESTFLAGS) ./...
+
+.PHONY: bench
+bench: setup ## Run the benchmarks (BENCH=regexp).
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(TESTFLAGS) ./...
+
+.PHONY: fmt
+fmt: linter ## Format the code and sort its imports.
+	$(CACHE)/golangci-lint fmt
+
+.PHONY: vet
+vet: ## Run go vet.
+	$(GO) vet ./...
+	scripts/nested.sh vet
+
+.PHONY: lint
+lint: linter ## Run golangci-lint (built from internal/tools).
+	$(CACHE)/golangci-lint run ./...
+
+.PHONY: linter
+linter:
+	@mkdir -p $(CACHE)
+	@CGO_ENABLED=0 $(NEWGO) build -C internal/tools -o $(CURDIR)/$(CACHE)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+CROSS := darwin/amd64 darwin/arm64 windows/amd64 linux/arm64
+
+.PHONY: cross $(CROSS)
+cross: $(CROSS) ## Build and vet, tests too, for darwin, windows and linux/arm64.
+$(CROSS):
+	CGO_ENABLED=0 GOOS=$(@D) GOARCH=$(@F) $(GO) build ./...
+	CGO_ENABLED=0 GOOS=$(@D) GOARCH=$(@F) $(GO) vet ./...
+
+.PHONY: tidy
+tidy: ## Tidy go.mod and go.sum of every module.
+	$(GO) mod tidy
+	@set -e; for mod in internal/*/go.mod; do $(NEWGO) -C $$(dirname $$mod) mod tidy; done
+
+.PHONY: clean
+clean: ## Remove what was built.
+	rm -rf $(BIN) $(CACHE)

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Installs what the lab and the tests need on a bare Debian machine; quick and
+# silent when nothing is missing. Go itself must be there.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+die() {
+	echo "setup: $*" >&2
+	exit 1
+}
+
+# The lowest Go that builds this module, as go.mod says it.
+need_go=$(sed -n 's/^go //p' go.mod)
+command -v go >/dev/null || die "Go is missing: install Go $need_go or newer from https://go.dev/dl/ and put it on PATH"
+have_go=$(go env GOVERSION) || die "this Go cannot build the module: Go $need_go or newer is needed"
+have_go=${have_go#go}
+have_go=${have_go%% *}
+[ "$(printf '%s\n' "$need_go" "$have_go" | sort -V | head -n 1)" = "$need_go" ] ||
+	die "Go $have_go is too old: install Go $need_go or newer from https://go.dev/dl/"
+
+[ "$(uname -s)" = Linux ] || exit 0 # elsewhere only the unit tier runs, and it needs nothing
+
+links_c() { # gcc with the C library's headers: the race detector needs cgo
+	printf '#include <stdlib.h>\nint main(void) { return EXIT_SUCCESS; }\n' |
+		gcc -x c -o /dev/null - 2>/dev/null
+}
+
+missing=()
+PATH=$PATH:/usr/sbin:/sbin
+for pair in git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount; do
+	command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
+done
+links_c || missing+=(gcc libc6-dev)
+# Modules are fetched over TLS.
+[ -n "${SSL_CERT_FILE:-}${SSL_CERT_DIR:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ] ||
+	[ -e /etc/pki/tls/certs/ca-bundle.crt ] || missing+=(ca-certificates)
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+command -v apt-get >/dev/null || die "missing: ${missing[*]} (Debian's names); there is no apt-get here, install them by hand"
+[ "$(id -u)" = 0 ] || die "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}"
+
+echo "setup: installing ${missing[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update
+apt-get -qq -y install --no-install-recommends "${missing[@]}" >/dev/null
