@@ -1,11 +1,11 @@
 package cni
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
+	"maps"
 	"net/netip"
-
-	types100 "github.com/containernetworking/cni/pkg/types/100"
+	"slices"
 )
 
 // Result is what an ADD returns, in one form for all versions of the
@@ -51,25 +51,52 @@ type Route struct {
 	Extra    map[string]json.RawMessage
 }
 
-// ParseResult reads a result document of any version. A document without
-// cniVersion is read as the version given. Errors name the place in the document.
-func ParseResult(data []byte, version string) (*Result, error) {
-	return nil, errors.ErrUnsupported
+// Clone returns a deep copy. A nil result has a nil clone.
+func (r *Result) Clone() *Result {
+	if r == nil {
+		return nil
+	}
+	c := *r
+	c.Interfaces = slices.Clone(r.Interfaces)
+	for i := range c.Interfaces {
+		c.Interfaces[i].Extra = cloneExtra(c.Interfaces[i].Extra)
+	}
+	c.IPs = slices.Clone(r.IPs)
+	for i, ip := range c.IPs {
+		c.IPs[i].Interface, c.IPs[i].Extra = cloneInt(ip.Interface), cloneExtra(ip.Extra)
+	}
+	c.Routes = slices.Clone(r.Routes)
+	for i, route := range c.Routes {
+		c.Routes[i].Table, c.Routes[i].Scope = cloneInt(route.Table), cloneInt(route.Scope)
+		c.Routes[i].Extra = cloneExtra(route.Extra)
+	}
+	c.DNS = r.DNS.clone()
+	c.Extra = cloneExtra(r.Extra)
+	return &c
 }
 
-// Encode renders the result as a document of the given version and leaves out
-// what that version cannot carry. Unknown keys are kept, numbers in them exactly.
-// Versions before 0.3.0 carry the first address of each family and need one.
-func (r *Result) Encode(version string) ([]byte, error) {
-	return nil, errors.ErrUnsupported
+func (d DNS) clone() DNS {
+	return DNS{
+		Nameservers: slices.Clone(d.Nameservers),
+		Domain:      d.Domain,
+		Search:      slices.Clone(d.Search),
+		Options:     slices.Clone(d.Options),
+		Extra:       cloneExtra(d.Extra),
+	}
 }
 
-// Clone returns a deep copy.
-func (r *Result) Clone() *Result { return r }
+func cloneExtra(extra map[string]json.RawMessage) map[string]json.RawMessage {
+	c := maps.Clone(extra)
+	for key, value := range c {
+		c[key] = bytes.Clone(value)
+	}
+	return c
+}
 
-// FromTypes converts a result of containernetworking/cni.
-func FromTypes(t *types100.Result) (*Result, error) { return nil, errors.ErrUnsupported }
-
-// ToTypes converts to a result of containernetworking/cni, which has no place for
-// unknown keys.
-func (r *Result) ToTypes() *types100.Result { return nil }
+func cloneInt(p *int) *int {
+	if p == nil {
+		return nil
+	}
+	v := *p
+	return &v
+}
