@@ -1,0 +1,49 @@
+package testenv
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Build builds a main package of this module without cgo and returns the path of
+// the executable. pkg is an import path, or relative to the test's directory. The
+// executable is kept in the user's cache directory, where the go command sees for
+// itself what is up to date: only the first build of a version links, whichever test
+// process asks.
+func Build(t testing.TB, pkg string) string {
+	t.Helper()
+	dir := buildDir(t, pkg)
+	build := exec.Command(Tool(t, "go"), "build", "-o", dir+string(filepath.Separator), pkg)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", pkg, err, out)
+	}
+	built, err := filepath.Glob(filepath.Join(dir, "*"))
+	if err != nil || len(built) != 1 {
+		t.Fatalf("build %s: want one executable in %s, have %q (%v)", pkg, dir, built, err)
+	}
+	return built[0]
+}
+
+// buildDir is the directory that holds the executable of pkg and nothing else.
+func buildDir(t testing.TB, pkg string) string {
+	t.Helper()
+	cwd, err := os.Getwd()
+	if err != nil {
+		t.Fatalf("build %s: %v", pkg, err)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	key := sha256.Sum256([]byte(cwd + "\x00" + pkg))
+	dir := filepath.Join(cache, "cnikit", "testenv", hex.EncodeToString(key[:8]))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatalf("build %s: %v", pkg, err)
+	}
+	return dir
+}

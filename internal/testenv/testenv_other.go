@@ -1,0 +1,26 @@
+//go:build !linux
+
+package testenv
+
+import "testing"
+
+// Root is never met on this platform.
+func Root(t testing.TB) {
+	t.Helper()
+	kernelTier(t)
+	unmet(t, "the test needs Linux")
+}
+
+// NetAdmin is never met on this platform.
+func NetAdmin(t testing.TB) {
+	t.Helper()
+	kernelTier(t)
+	unmet(t, "the test needs Linux")
+}
+
+// Kernel is never met on this platform.
+func Kernel(t testing.TB, _ ...Feature) {
+	t.Helper()
+	kernelTier(t)
+	unmet(t, "the test needs Linux")
+}
