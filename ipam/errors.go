@@ -1,0 +1,66 @@
+package ipam
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Errors that callers tell apart. Compare with errors.Is.
+var (
+	// ErrExhausted says that a range set has no free address; errors.As finds
+	// the figures in an [*ExhaustedError].
+	ErrExhausted = errors.New("no free address")
+	// ErrTaken says that a requested address is held by another owner.
+	ErrTaken = errors.New("address is taken")
+	// ErrNotAllocatable says that a requested address lies in no range, is a
+	// gateway, network or broadcast address, or competes with another request
+	// for the one address of a range set.
+	ErrNotAllocatable = errors.New("address cannot be allocated")
+	// ErrHeld says that the owner already holds an address that does not fit
+	// the request; it has to be released first.
+	ErrHeld = errors.New("owner already holds an address")
+	// ErrInvalidOwner says that an owner cannot be recorded.
+	ErrInvalidOwner = errors.New("invalid owner")
+)
+
+// ExhaustedError carries the figures of an exhausted range set. It matches
+// [ErrExhausted].
+type ExhaustedError struct {
+	Set    int      // index of the range set in its pool
+	Ranges RangeSet // the set itself
+	Size   uint64   // allocatable addresses of the set, all of them taken
+}
+
+// Error names the set, its size and the ways out.
+func (e *ExhaustedError) Error() string {
+	return fmt.Sprintf("range set %d (%s): %v: all %d are taken; release stale leases (GC) or widen the range",
+		e.Set, e.Ranges, ErrExhausted, e.Size)
+}
+
+// Is reports that target is [ErrExhausted].
+func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
+
+// RangeError describes a range or range set that cannot be used.
+type RangeError struct {
+	Set    int    // index of the range set, where several were given
+	Range  int    // index of the range in its set
+	Key    string // configuration key: subnet, rangeStart, rangeEnd, gateway; empty: the set as a whole
+	Value  string // offending value, as given
+	Reason string // what is wrong with it
+	Fix    string // what to write instead
+}
+
+// Error renders key, value, reason and way out. The indexes are left to callers
+// that know how their configuration spells them.
+func (e *RangeError) Error() string {
+	var b strings.Builder
+	if e.Key != "" {
+		fmt.Fprintf(&b, "%s=%q: ", e.Key, e.Value)
+	}
+	b.WriteString(e.Reason)
+	if e.Fix != "" {
+		b.WriteString("; " + e.Fix)
+	}
+	return b.String()
+}

@@ -1,0 +1,229 @@
+package ipam
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// Pool allocates round robin: the next address of a range set is the first free
+// one behind the address reserved last, so that a released address rests as
+// long as possible. It is safe for concurrent use as far as [Allocator] says.
+type Pool struct {
+	store Store
+	sets  []RangeSet
+}
+
+var _ Allocator = (*Pool)(nil)
+
+// NewPool returns a pool over a store. The range sets are normalized; errors are
+// of type [*RangeError]. A pool without range sets cannot allocate, but it can
+// release, list and retain: cleaning up needs no ranges.
+func NewPool(store Store, sets ...RangeSet) (*Pool, error) {
+	sets, err := NormalizeSets(sets)
+	if err != nil {
+		return nil, err
+	}
+	return &Pool{store: store, sets: sets}, nil
+}
+
+// Allocate implements [Allocator].
+func (p *Pool) Allocate(ctx context.Context, o Owner, opts Options) ([]Lease, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if len(p.sets) == 0 {
+		return nil, fmt.Errorf("%w: the pool has no range set", ErrNotAllocatable)
+	}
+	wanted, err := p.assign(opts.Requested)
+	if err != nil {
+		return nil, err
+	}
+	var leases []Lease
+	err = p.store.Update(ctx, func(tx Tx) error {
+		a := allocation{tx: tx, owner: o}
+		leases, err = a.run(ctx, p.sets, wanted)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return leases, nil
+}
+
+// assign gives each requested address to the range set that contains it; the
+// zero Addr means that nothing is requested of a set.
+func (p *Pool) assign(requested []netip.Addr) ([]netip.Addr, error) {
+	wanted := make([]netip.Addr, len(p.sets))
+	for _, addr := range requested {
+		addr = addr.Unmap()
+		set, err := p.setFor(addr)
+		if err != nil {
+			return nil, err
+		}
+		if wanted[set].IsValid() && wanted[set] != addr {
+			return nil, fmt.Errorf("%w: %s and %s are both requested of range set %d, which gives one address; request one of them",
+				ErrNotAllocatable, wanted[set], addr, set)
+		}
+		wanted[set] = addr
+	}
+	return wanted, nil
+}
+
+func (p *Pool) setFor(addr netip.Addr) (int, error) {
+	for i, s := range p.sets {
+		j := s.index(addr)
+		if j < 0 {
+			continue
+		}
+		if addr == s[j].Gateway {
+			return 0, fmt.Errorf("%w: %s is the gateway of %s; request another address", ErrNotAllocatable, addr, s[j].Subnet)
+		}
+		if !s[j].allocatable(addr) {
+			return 0, fmt.Errorf("%w: %s is the network or broadcast address of %s; request another address",
+				ErrNotAllocatable, addr, s[j].Subnet)
+		}
+		return i, nil
+	}
+	return 0, fmt.Errorf("%w: %s lies in no range; request an address of %v", ErrNotAllocatable, addr, p.sets)
+}
+
+// Release implements [Allocator]. Nothing is written when there is nothing to
+// release.
+func (p *Pool) Release(ctx context.Context, o Owner) error {
+	held, err := p.held(ctx, o)
+	if err != nil || len(held) == 0 {
+		return err
+	}
+	return p.store.Update(ctx, func(tx Tx) error {
+		var errs []error
+		for _, r := range held {
+			if err := tx.Release(r.Address, r.Owner); err != nil {
+				errs = append(errs, fmt.Errorf("release %s of %s: %w", r.Address, o, err))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// Leases implements [Allocator].
+func (p *Pool) Leases(ctx context.Context, o Owner) ([]Lease, error) {
+	held, err := p.held(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	var leases []Lease
+	for _, r := range held {
+		leases = append(leases, p.lease(o, r.Address))
+	}
+	return leases, nil
+}
+
+func (p *Pool) held(ctx context.Context, o Owner) (held []Reservation, err error) {
+	if o.ContainerID == "" {
+		return nil, fmt.Errorf("%w: containerID is empty; name the attachment", ErrInvalidOwner)
+	}
+	err = p.store.View(ctx, func(tx ReadTx) error {
+		held, err = tx.Owned(o)
+		return err
+	})
+	return preferExact(held, o), err
+}
+
+// preferExact drops the records without an interface name when there are others:
+// they belong to another interface of the container then.
+func preferExact(held []Reservation, o Owner) []Reservation {
+	exact := slices.DeleteFunc(slices.Clone(held), func(r Reservation) bool { return r.Owner != o })
+	if len(exact) > 0 {
+		return exact
+	}
+	return held
+}
+
+func (p *Pool) lease(o Owner, addr netip.Addr) Lease {
+	for _, s := range p.sets {
+		if i := s.index(addr); i >= 0 {
+			return s[i].lease(o, addr)
+		}
+	}
+	return Lease{Owner: o, Address: netip.PrefixFrom(addr, addr.BitLen())}
+}
+
+// Retain implements [Allocator].
+func (p *Pool) Retain(ctx context.Context, valid []Owner) error {
+	keep := make(map[Owner]bool, 2*len(valid))
+	for _, o := range valid {
+		keep[o] = true
+		keep[Owner{ContainerID: o.ContainerID}] = true
+	}
+	stale, err := p.stale(ctx, keep)
+	if len(stale) == 0 {
+		return err
+	}
+	errs := []error{err}
+	errs = append(errs, p.store.Update(ctx, func(tx Tx) error {
+		var errs []error
+		for _, r := range stale {
+			if err := tx.Release(r.Address, r.Owner); err != nil {
+				errs = append(errs, fmt.Errorf("release stale %s of %s: %w", r.Address, r.Owner, err))
+			}
+		}
+		return errors.Join(errs...)
+	}))
+	return errors.Join(errs...)
+}
+
+// stale returns the reservations of owners that are not kept, as far as they can
+// be read, and the errors of the rest.
+func (p *Pool) stale(ctx context.Context, keep map[Owner]bool) ([]Reservation, error) {
+	var stale []Reservation
+	err := p.store.View(ctx, func(tx ReadTx) error {
+		var errs []error
+		for r, err := range tx.All() {
+			switch {
+			case err != nil:
+				errs = append(errs, err)
+			case !keep[r.Owner]:
+				stale = append(stale, r)
+			}
+		}
+		return errors.Join(errs...)
+	})
+	return stale, err
+}
+
+// Status implements [Allocator]. Its cost depends on how far the next free
+// address is, not on the number of leases.
+func (p *Pool) Status(ctx context.Context) error {
+	return p.store.View(ctx, func(tx ReadTx) error {
+		var errs []error
+		for i, s := range p.sets {
+			free, err := hasFree(ctx, tx, i, s)
+			if err != nil {
+				return err
+			}
+			if !free {
+				errs = append(errs, &ExhaustedError{Set: i, Ranges: s, Size: s.Size()})
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
+func hasFree(ctx context.Context, tx ReadTx, set int, s RangeSet) (bool, error) {
+	last, err := tx.Last(set)
+	if err != nil {
+		return false, err
+	}
+	for addr := range s.after(last) {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if _, taken, err := tx.Get(addr); err != nil || !taken {
+			return err == nil, err
+		}
+	}
+	return false, nil
+}
