@@ -3,6 +3,7 @@ package reconcile
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -51,8 +52,36 @@ func (o Options) validate() error {
 	case o.Timeout < 0 || o.HoldFor < 0:
 		return fmt.Errorf("timeout %v, hold for %v: must not be negative", o.Timeout, o.HoldFor)
 	}
+	return checkTargets(o.Targets)
+}
+
+// checkTargets refuses targets that cannot be told apart or that wait for what the engine never converges before them.
+func checkTargets(targets []Target) error {
+	names := map[string]bool{}
+	for _, t := range targets {
+		if t == nil {
+			return fmt.Errorf("targets: one is nil")
+		}
+		if names[t.Name()] {
+			return fmt.Errorf("target %q: the name is taken; give each target its own", t.Name())
+		}
+		names[t.Name()] = true
+		for _, a := range t.settings().after {
+			switch {
+			case !slices.Contains(targets, a):
+				return fmt.Errorf("target %q: waits for %q, which is not among the targets; add it", t.Name(), a.Name())
+			case a.settings().phase > t.settings().phase:
+				return fmt.Errorf("target %q: phase %d, but waits for %q of phase %d; use at least that phase",
+					t.Name(), t.settings().phase, a.Name(), a.settings().phase)
+			}
+		}
+	}
 	return nil
 }
+
+// soon is the least time between two tries of one failing key, however often they are triggered, and how long a repair must
+// last to be forgotten.
+func (o Options) soon() time.Duration { return 10 * o.BackoffMin }
 
 func orDefault[T comparable](v, otherwise T) T {
 	var zero T

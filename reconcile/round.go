@@ -2,21 +2,23 @@ package reconcile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
 // A Round is what one pass over the targets did.
 type Round struct {
-	Number  uint64        // from 1
-	Started time.Time     //
-	Took    time.Duration //
-	Full    bool          // every target was looked at afresh
-	Looks   int           // targets looked at afresh
-	Applied int           // keys created or changed
-	Deleted int           // keys deleted
-	Held    int           // deletes held back by the guard, at the end of the round
-	Failed  []KeyError    // what failed in this round
+	Number  uint64        `json:"number"` // from 1
+	Started time.Time     `json:"started"`
+	Took    time.Duration `json:"took"`             // nanoseconds in JSON
+	Full    bool          `json:"full"`             // every target was looked at afresh
+	Looks   int           `json:"looks"`            // targets looked at afresh
+	Applied int           `json:"applied"`          // keys created or changed
+	Deleted int           `json:"deleted"`          // keys deleted
+	Held    int           `json:"held"`             // deletes held back by the guard, at the end of the round
+	Failed  []KeyError    `json:"failed,omitempty"` // what failed in this round
 }
 
 // A KeyError is the failure of one key, or of a whole observation when Key is empty.
@@ -46,4 +48,49 @@ func (e KeyError) MarshalJSON() ([]byte, error) {
 		Retry  time.Time `json:"retry"`
 		Error  string    `json:"error"`
 	}{e.Target, e.Key, e.Tries, e.Retry, e.Err.Error()})
+}
+
+// round is a round in the making.
+type round struct {
+	Round
+	opts   Options
+	resync bool
+	jitter float64         // of this round's back-offs: what failed together is retried together, by one look
+	active bool            // a store was called, or deletes were held
+	warned map[string]bool // targets of which a failure was logged
+}
+
+func newRound(o Options, resync bool) *round {
+	return &round{
+		Round:  Round{Started: time.Now()},
+		opts:   o,
+		resync: resync,
+		jitter: 0.5 + rand.Float64()/2,
+		warned: map[string]bool{},
+	}
+}
+
+// backoff returns how long to wait after so many failures in a row: BackoffMin, doubled with each, up to BackoffMax, less up
+// to half of it.
+func (r *round) backoff(tries int) time.Duration {
+	d := r.opts.BackoffMax
+	if shift := tries - 1; shift < 32 && r.opts.BackoffMin < d>>shift {
+		d = r.opts.BackoffMin << shift
+	}
+	return time.Duration(float64(d) * r.jitter)
+}
+
+// report notes a failure, and logs the first one of each target in the round.
+func (t *Table[K, V]) report(r *round, e KeyError) {
+	r.Failed = append(r.Failed, e)
+	if r.warned[t.name] {
+		return
+	}
+	r.warned[t.name] = true
+	attrs := []any{"target", t.name, "key", e.Key, "error", e.Err, "tries", e.Tries, "retry", time.Until(e.Retry)}
+	var panicked *panicError
+	if errors.As(e.Err, &panicked) {
+		attrs = append(attrs, "stack", string(panicked.stack))
+	}
+	r.opts.Log.Warn("reconcile failed, further failures of the target in this round are not logged", attrs...)
 }

@@ -1,0 +1,155 @@
+package reconcile
+
+import (
+	"context"
+	"maps"
+	"time"
+)
+
+// work is what the engine remembers of a table between rounds. Only the goroutine of Run touches it.
+type work[K comparable, V any] struct {
+	seen       view[K, V]
+	lookWanted bool      // before anything else is done
+	lookFrom   time.Time // not earlier
+	lookTries  int       // failed looks in a row
+	lookError  KeyError  // of the last one, while lookTries > 0
+	lookedAt   time.Time // the last look, failed or not
+	lastLook   time.Time // the last complete one
+
+	synced   bool            // the wanted state is complete
+	changed  map[K]struct{}  // by callers, to reconcile
+	attempts map[K]*attempt  // keys whose last operation failed or has yet to prove that it lasts
+	failing  map[K]*attempt  // those of them that are in trouble
+	held     map[K]time.Time // keys whose deletion is held back, and since when
+	doomed   []change[K, V]  // to delete at the end of the round
+	waiting  []string        // targets to wait for
+
+	converged   bool
+	lastSuccess time.Time
+}
+
+func newWork[K comparable, V any]() work[K, V] {
+	return work[K, V]{attempts: map[K]*attempt{}, failing: map[K]*attempt{}, held: map[K]time.Time{}}
+}
+
+// applies is the table's part in the first half of a round: look if need be, compare, create and change. What is to be
+// deleted is left for the second half.
+func (t *Table[K, V]) applies(ctx context.Context, r *round) {
+	w := &t.work
+	w.doomed, w.waiting = nil, t.unconverged()
+	defer t.judge(r)
+	if len(w.waiting) > 0 {
+		return
+	}
+	t.take(r)
+	full := w.lookWanted
+	if full && (time.Now().Before(w.lookFrom) || !t.look(ctx, r)) {
+		return
+	}
+	applies, deletes := t.compare(full)
+	for _, c := range applies {
+		if ctx.Err() != nil {
+			w.lookWanted = true
+			return
+		}
+		t.apply(ctx, r, c)
+	}
+	w.changed = nil
+	w.doomed = t.guard(r, deletes, full)
+}
+
+// deletes is the table's part in the second half of a round.
+func (t *Table[K, V]) deletes(ctx context.Context, r *round) {
+	r.Held += len(t.work.held)
+	if len(t.work.doomed) > 0 {
+		defer t.publish()
+	}
+	for _, c := range t.work.doomed {
+		if ctx.Err() != nil {
+			t.work.lookWanted = true
+			return
+		}
+		t.delete(ctx, r, c)
+	}
+}
+
+// take decides what the round has to do: a full look, or the keys that changed since the last round.
+func (t *Table[K, V]) take(r *round) {
+	w, now := &t.work, time.Now()
+	t.mu.Lock()
+	changed, triggered := t.changed, t.triggered
+	w.synced = t.synced
+	t.changed, t.triggered = nil, false
+	t.mu.Unlock()
+	if triggered {
+		t.hurry(r)
+	}
+	w.lookWanted = w.lookWanted || triggered || r.resync || !w.seen.known || t.retryDue(now) || t.secondLookDue(r, now)
+	for key := range changed {
+		// A failed operation may have left anything. A new intention starts without its predecessor's back-off.
+		w.lookWanted = w.lookWanted || w.failing[key] != nil
+		t.forget(key)
+	}
+	if w.changed == nil {
+		w.changed = changed
+		return
+	}
+	maps.Copy(w.changed, changed)
+}
+
+// unconverged names the targets that this one has to wait for.
+func (t *Table[K, V]) unconverged() []string {
+	var names []string
+	for _, a := range t.opts.After {
+		if !a.converged() {
+			names = append(names, a.Name())
+		}
+	}
+	return names
+}
+
+// judge decides, after the creates and changes of a round, whether the table has converged, and publishes its status.
+func (t *Table[K, V]) judge(r *round) {
+	w := &t.work
+	converged := len(w.waiting) == 0 && len(w.changed) == 0 && w.seen.known && !w.seen.partial && w.synced
+	for _, a := range w.failing {
+		converged = converged && a.deleting
+	}
+	if converged != w.converged {
+		r.opts.Log.Info("convergence changed", "target", t.name, "converged", converged)
+	}
+	w.converged = converged
+	if converged {
+		w.lastSuccess = time.Now()
+	}
+	t.publish()
+}
+
+func (t *Table[K, V]) converged() bool { return t.work.converged }
+
+// due returns when the table has something to do without being woken; zero: never.
+func (t *Table[K, V]) due(holdFor time.Duration) time.Time {
+	w := &t.work
+	if len(w.waiting) > 0 {
+		return time.Time{} // the round in which the other targets converge takes this one along
+	}
+	if w.lookWanted {
+		return w.lookFrom
+	}
+	var first time.Time
+	for _, a := range w.failing {
+		first = earlier(first, a.due)
+	}
+	for _, since := range w.held {
+		first = earlier(first, since.Add(holdFor))
+	}
+	return first
+}
+
+// earlier returns the earlier of two times of which zero means never.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
