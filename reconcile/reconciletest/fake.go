@@ -43,9 +43,10 @@ func NewFake[K comparable, V any](vals map[K]V) *Fake[K, V] {
 
 // Observe implements [reconcile.Store].
 func (f *Fake[K, V]) Observe(ctx context.Context) (map[K]V, error) {
-	f.begin(Call[K]{Op: "observe"})
+	c := Call[K]{Op: "observe"}
+	f.begin(c)
 	defer f.end()
-	if err := f.fault(ctx, ctx, Call[K]{Op: "observe"}); err != nil {
+	if err := f.fault(ctx, c); err != nil {
 		return nil, err
 	}
 	f.mu.Lock()
@@ -60,9 +61,10 @@ func (f *Fake[K, V]) Observe(ctx context.Context) (map[K]V, error) {
 
 // Apply implements [reconcile.Store].
 func (f *Fake[K, V]) Apply(ctx context.Context, key K, desired V, _ *V) error {
-	f.begin(Call[K]{"apply", key})
+	c := Call[K]{Op: "apply", Key: key}
+	f.begin(c)
 	defer f.end()
-	if err := f.fault(ctx, ctx, Call[K]{"apply", key}); err != nil {
+	if err := f.fault(ctx, c); err != nil {
 		return err
 	}
 	f.Put(key, desired)
@@ -71,9 +73,10 @@ func (f *Fake[K, V]) Apply(ctx context.Context, key K, desired V, _ *V) error {
 
 // Delete implements [reconcile.Store].
 func (f *Fake[K, V]) Delete(ctx context.Context, key K, _ V) error {
-	f.begin(Call[K]{"delete", key})
+	c := Call[K]{Op: "delete", Key: key}
+	f.begin(c)
 	defer f.end()
-	if err := f.fault(ctx, ctx, Call[K]{"delete", key}); err != nil {
+	if err := f.fault(ctx, c); err != nil {
 		return err
 	}
 	f.Remove(key)
