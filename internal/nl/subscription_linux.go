@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,10 +30,11 @@ const (
 // Subscription receives the events of one network namespace. Receive may be called
 // by one goroutine at a time; a second one waits.
 type Subscription struct {
-	mu   sync.Mutex
-	file *os.File
-	buf  []byte
-	want map[EventKind]bool
+	mu     sync.Mutex
+	file   *os.File
+	closed atomic.Bool
+	buf    []byte
+	want   map[EventKind]bool
 }
 
 // Subscribe starts to queue events of these kinds, of the namespace, or of the
@@ -119,7 +121,10 @@ func (k EventKind) groups() ([]int, error) {
 
 // Close ends the subscription; a Receive that is waiting returns an error that
 // matches [os.ErrClosed].
-func (s *Subscription) Close() error { return s.file.Close() }
+func (s *Subscription) Close() error {
+	s.closed.Store(true)
+	return s.file.Close()
+}
 
 // Receive waits for events and returns all that are queued, up to a bound, in order.
 // It returns the error of ctx when that ends first; events stay queued. Lost events
@@ -131,7 +136,7 @@ func (s *Subscription) Receive(ctx context.Context) ([]Event, error) {
 		return nil, err
 	}
 	if err := s.file.SetReadDeadline(time.Time{}); err != nil {
-		return nil, fmt.Errorf("receive network events: %w", err)
+		return nil, s.failed(err)
 	}
 	expired := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -144,13 +149,23 @@ func (s *Subscription) Receive(ctx context.Context) ([]Event, error) {
 		}
 	}()
 	events, err := s.read()
-	if errors.Is(err, os.ErrDeadlineExceeded) {
+	switch {
+	case err == nil:
+		return events, nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, ctx.Err()
+	default:
+		return nil, s.failed(err)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("receive network events: %w", err)
+}
+
+// failed names the operation. What the os package says of a file that is closed
+// meanwhile is an unexported error.
+func (s *Subscription) failed(err error) error {
+	if s.closed.Load() {
+		err = os.ErrClosed
 	}
-	return events, nil
+	return fmt.Errorf("receive network events: %w", err)
 }
 
 // read waits for the first wanted event, then drains the queue.
