@@ -1,0 +1,189 @@
+package netif
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/cnikit/cnikit/internal/nl"
+)
+
+// bridgeAttempts is how often EnsureBridge looks again when a bridge comes or goes
+// between two of its steps.
+const bridgeAttempts = 5
+
+// EnsureBridge sees to it that the bridge exists and is switched on, and reports
+// whether this call created it. A bridge that is there is adopted whoever made it, also
+// when another process creates it at the same moment; an interface of another kind is
+// an error that matches [ErrWrongKind] and is left alone.
+//
+// The MAC address is fixed: a bridge without a fixed one takes the lowest of its ports,
+// so that it changes with the containers and neighbours lose it. Promiscuous mode is
+// not touched. A new bridge ignores router advertisements. When EnsureBridge fails, a
+// bridge that it created is gone again.
+func (n *Namespace) EnsureBridge(b Bridge) (link Link, created bool, err error) {
+	for range bridgeAttempts {
+		found, err := n.find(b.Name)
+		switch {
+		case err == nil:
+			link, err = n.adoptBridge(found, b)
+		case errors.Is(err, ErrNotFound):
+			created = true
+			link, err = n.createBridge(b)
+		}
+		if err == nil {
+			return link, created, nil
+		}
+		created = false
+		if !errors.Is(err, ErrNotFound) && !errors.Is(err, nl.ErrNotFound) && !errors.Is(err, nl.ErrExists) {
+			return Link{}, false, err
+		}
+	}
+	return Link{}, false, fmt.Errorf("create bridge %q: something else creates and deletes it all the time", b.Name)
+}
+
+func (n *Namespace) createBridge(b Bridge) (Link, error) {
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = b.Name
+	attrs.MTU = b.MTU
+	attrs.HardwareAddr = randomMAC()
+	if err := n.conn.AddLink(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
+		return Link{}, err
+	}
+	link, err := n.finishBridge(b)
+	if err != nil {
+		return Link{}, errors.Join(err, n.DeleteLink(b.Name))
+	}
+	return link, nil
+}
+
+func (n *Namespace) finishBridge(b Bridge) (Link, error) {
+	link, err := n.find(b.Name)
+	if err != nil {
+		return Link{}, err
+	}
+	if b.Alias != "" {
+		if err := n.conn.SetAlias(link, b.Alias); err != nil {
+			return Link{}, err
+		}
+	}
+	if err := n.setIfPresent(ipv6Key(b.Name, "accept_ra"), "0"); err != nil {
+		return Link{}, err
+	}
+	if err := n.conn.SetUp(link); err != nil {
+		return Link{}, err
+	}
+	return n.Link(b.Name)
+}
+
+// adoptBridge fixes the MAC address by setting the one that is there, unless the bridge
+// has our mark: then it was created with a fixed one.
+func (n *Namespace) adoptBridge(link netlink.Link, b Bridge) (Link, error) {
+	if link.Type() != "bridge" {
+		return Link{}, fmt.Errorf("%q is a %s: %w", b.Name, link.Type(), ErrWrongKind)
+	}
+	attrs := link.Attrs()
+	if b.Alias == "" || attrs.Alias != b.Alias {
+		mac := attrs.HardwareAddr
+		if isZero(mac) { // a bridge that lost its last port
+			mac = randomMAC()
+		}
+		if err := n.conn.SetMAC(link, mac); err != nil {
+			return Link{}, err
+		}
+	}
+	if !facts(link).Up {
+		if err := n.conn.SetUp(link); err != nil {
+			return Link{}, err
+		}
+	}
+	return n.Link(b.Name)
+}
+
+// DeleteBridge deletes the bridge if it has no ports, and reports whether it is gone.
+// It succeeds when there is none; an interface of another kind is an error that matches
+// [ErrWrongKind].
+func (n *Namespace) DeleteBridge(name string) (gone bool, err error) {
+	ports, err := n.Ports(name)
+	if errors.Is(err, ErrNotFound) {
+		return true, nil
+	}
+	if err != nil || len(ports) > 0 {
+		return false, err
+	}
+	return true, n.DeleteLink(name)
+}
+
+// Ports returns the ports of the bridge.
+func (n *Namespace) Ports(bridge string) ([]Link, error) {
+	link, err := n.Link(bridge)
+	if err != nil {
+		return nil, err
+	}
+	if link.Kind != "bridge" {
+		return nil, fmt.Errorf("%q is a %s: %w", bridge, link.Kind, ErrWrongKind)
+	}
+	all, err := n.Links()
+	if err != nil {
+		return nil, err
+	}
+	var ports []Link
+	for _, l := range all {
+		if l.Master == link.Index {
+			ports = append(ports, l)
+		}
+	}
+	return ports, nil
+}
+
+// SetPort makes the interface a port of the bridge. It succeeds when it is one.
+func (n *Namespace) SetPort(name, bridge string, o PortOptions) error {
+	port, err := n.find(name)
+	if err != nil {
+		return err
+	}
+	master, err := n.find(bridge)
+	if err != nil {
+		return err
+	}
+	if port.Attrs().MasterIndex != master.Attrs().Index {
+		if err := n.conn.SetMaster(port, master); err != nil {
+			return err
+		}
+	}
+	return n.conn.SetHairpin(port, o.Hairpin)
+}
+
+// Port returns how the interface is set as a port. The error matches [ErrNotFound] when
+// there is no such interface or it is no port of a bridge.
+func (n *Namespace) Port(name string) (PortOptions, error) {
+	link, err := n.find(name)
+	if err != nil {
+		return PortOptions{}, err
+	}
+	info, err := n.conn.BridgePort(link)
+	if errors.Is(err, nl.ErrNotFound) {
+		return PortOptions{}, fmt.Errorf("%q as port of a bridge: %w", name, ErrNotFound)
+	}
+	return PortOptions{Hairpin: info.Hairpin}, err
+}
+
+// randomMAC is a locally administered unicast address.
+func randomMAC() net.HardwareAddr {
+	mac := make(net.HardwareAddr, 6)
+	_, _ = rand.Read(mac) // never fails
+	mac[0] = mac[0]&^1 | 2
+	return mac
+}
+
+func isZero(mac net.HardwareAddr) bool {
+	for _, b := range mac {
+		if b != 0 {
+			return false
+		}
+	}
+	return true
+}
