@@ -78,5 +78,5 @@ func boolKey(o object, key string) (bool, error) {
 }
 
 func wrongKind(key string, raw json.RawMessage, want string) error {
-	return &cni.FieldError{Key: key, Value: shorten(raw), Reason: "is of type " + kind(raw), Fix: "write " + want}
+	return &cni.FieldError{Key: key, Value: raw, Reason: "is of type " + kind(raw), Fix: "write " + want}
 }

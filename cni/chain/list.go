@@ -3,7 +3,6 @@ package chain
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/cnikit/cnikit/cni"
 )
@@ -90,15 +89,15 @@ func parse(data []byte) (*List, error) {
 }
 
 func (l *List) parseSwitches(o object) error {
-	for key, to := range map[string]*bool{
-		"disableCheck": &l.DisableCheck, "disableGC": &l.DisableGC, "loadOnlyInlinedPlugins": &l.LoadOnlyInlinedPlugins,
-	} {
-		var err error
-		if *to, err = boolKey(o, key); err != nil {
-			return err
-		}
+	var err error
+	if l.DisableCheck, err = boolKey(o, "disableCheck"); err != nil {
+		return err
 	}
-	return nil
+	if l.DisableGC, err = boolKey(o, "disableGC"); err != nil {
+		return err
+	}
+	l.LoadOnlyInlinedPlugins, err = boolKey(o, "loadOnlyInlinedPlugins")
+	return err
 }
 
 func (l *List) parsePlugins(o object) error {
@@ -110,7 +109,7 @@ func (l *List) parsePlugins(o object) error {
 		return err
 	}
 	if len(entries) == 0 {
-		return &cni.FieldError{Key: "plugins", Value: "[]", Reason: "is empty", Fix: "list at least one plugin, or leave the key out"}
+		return &cni.FieldError{Key: "plugins", Value: []string{}, Reason: "is empty", Fix: "list at least one plugin, or leave the key out"}
 	}
 	for i, raw := range entries {
 		p, err := parsePlugin(raw)
@@ -130,7 +129,7 @@ func (l *List) parseSingle(o object) error {
 	}
 	if atLeast(l.Version(), noSingleConfigs) {
 		return &cni.FieldError{
-			Key: "type", Value: shorten(plugin), Reason: "a configuration of version " + l.Version() + " is a list of plugins",
+			Key: "type", Value: plugin, Reason: "a configuration of version " + l.Version() + " is a list of plugins",
 			Fix: `move the plugin's keys into "plugins": [{…}], or set "cniVersion": "0.4.0"`,
 		}
 	}
@@ -220,7 +219,7 @@ func checkIPAMType(o object) error {
 	}
 	value, err := stringKey(ipam, "type")
 	if err != nil || value == "" {
-		return err
+		return nil // the plugin's to judge
 	}
 	return checkPluginType("ipam.type", value)
 }
@@ -228,7 +227,7 @@ func checkIPAMType(o object) error {
 func missing(o object, key, fix string) error {
 	e := &cni.FieldError{Key: key, Value: "", Reason: "is missing", Fix: fix}
 	if found, ok := o.misspelled(key); ok {
-		e.Reason, e.Fix = fmt.Sprintf("is missing; there is a key %q", found), "spell it "+strings.TrimSpace(key)
+		e.Reason, e.Fix = fmt.Sprintf("is missing; there is a key %q", found), "spell it "+key
 	}
 	return e
 }

@@ -23,25 +23,22 @@ func Load(path string) (*List, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load network configuration: %w", err)
 	}
-	l, err := loadFrom(filepath.Dir(path), data)
+	return load(path, data)
+}
+
+// load parses data, the content of the file at path, and adds the plugins that lie in the folder of the network.
+func load(path string, data []byte) (*List, error) {
+	l, err := parse(data)
+	if err == nil && !l.LoadOnlyInlinedPlugins {
+		err = l.addFrom(filepath.Join(filepath.Dir(path), l.Name))
+	}
+	if err == nil {
+		err = l.complete()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("load network configuration %s: %w", path, err)
 	}
 	return l, nil
-}
-
-// loadFrom parses data and adds the plugins that lie in dir/<network>.
-func loadFrom(dir string, data []byte) (*List, error) {
-	l, err := parse(data)
-	if err != nil {
-		return nil, err
-	}
-	if !l.LoadOnlyInlinedPlugins {
-		if err := l.addFrom(filepath.Join(dir, l.Name)); err != nil {
-			return nil, err
-		}
-	}
-	return l, l.complete()
 }
 
 func (l *List) addFrom(dir string) error {
@@ -97,7 +94,7 @@ func LoadNetwork(dir, name string) (*List, error) {
 		}
 		switch found, clear := networkName(data); {
 		case found == name:
-			return Load(file)
+			return load(file, data)
 		case !clear:
 			unclear = append(unclear, fmt.Errorf("%s is no network configuration", file))
 		}
@@ -110,7 +107,7 @@ func notFound(dir, name string, unclear []error) error {
 	if len(unclear) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; these files could not be understood: %w", err, errors.Join(unclear...))
+	return fmt.Errorf("%w; these files could not be understood: %v", err, errors.Join(unclear...))
 }
 
 // networkName reads the name of a network as far as a possibly broken document gives it away; clear is false when nothing can be said.

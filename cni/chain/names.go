@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
@@ -59,18 +60,10 @@ func checkPluginType(key, value string) error {
 	return nil
 }
 
-// checkArgs refuses arguments that CNI_ARGS cannot carry: it joins them with ';' and knows no escape, so that a value could smuggle in others.
+// checkArgs refuses arguments that CNI_ARGS cannot carry.
 func checkArgs(args cni.Args) error {
-	for _, a := range args {
-		if a.Key == "" || strings.ContainsAny(a.Key, "=;\x00") {
-			return &cni.FieldError{Key: "args", Value: a.Key, Reason: "the key is empty or has '=', ';' or a zero byte", Fix: "rename it"}
-		}
-		if strings.ContainsAny(a.Value, ";\x00") {
-			return &cni.FieldError{
-				Key: "args[" + a.Key + "]", Value: a.Value, Reason: "has ';', which separates arguments, or a zero byte",
-				Fix: "hand such a value over as a capability",
-			}
-		}
+	if err := args.Validate(); err != nil {
+		return fmt.Errorf("args: %w; hand such a value over as a capability", err)
 	}
 	return nil
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/cnikit/cnikit/cni"
 )
 
-// object is a JSON object whose members keep their order and their exact text: numbers never pass through a float64 and unknown members are
-// carried along untouched.
+// object is a JSON object whose members keep their order and their exact text but for white space: numbers never pass through a float64 and
+// unknown members are carried along untouched.
 type object []member
 
 type member struct {
@@ -25,11 +25,15 @@ func parseDocument(data []byte) (object, error) {
 	if !utf8.Valid(data) {
 		return nil, errors.New("decode JSON: the text is not UTF-8; save it as UTF-8")
 	}
-	var raw json.RawMessage
-	if err := json.Unmarshal(data, &raw); err != nil {
+	var text json.RawMessage
+	if err := json.Unmarshal(data, &text); err != nil { // Compact does not tell the place of an error
 		return nil, syntaxError(data, err)
 	}
-	return parseObject(raw)
+	var raw bytes.Buffer
+	if err := json.Compact(&raw, text); err != nil {
+		return nil, fmt.Errorf("decode JSON: %w", err)
+	}
+	return parseObject(raw.Bytes())
 }
 
 // parseObject splits raw, which must be valid JSON, into the members of an object. A key given twice is refused: readers disagree about which
@@ -49,7 +53,7 @@ func parseObject(raw json.RawMessage) (object, error) {
 			return nil, err
 		}
 		if _, twice := o.get(m.key); twice {
-			return nil, &cni.FieldError{Key: m.key, Value: shorten(m.value), Reason: "the key is given twice", Fix: "keep one of the two"}
+			return nil, &cni.FieldError{Key: m.key, Value: m.value, Reason: "the key is given twice", Fix: "keep one of the two"}
 		}
 		o = append(o, m)
 	}
@@ -121,9 +125,7 @@ func (o object) encode() json.RawMessage {
 		}
 		b.Write(quote(m.key))
 		b.WriteByte(':')
-		if err := json.Compact(&b, m.value); err != nil {
-			b.WriteString("null") // unreachable: every value was parsed or marshalled before
-		}
+		b.Write(m.value)
 	}
 	b.WriteByte('}')
 	return b.Bytes()

@@ -42,7 +42,7 @@ func declaredVersions(o object) ([]string, error) {
 	}
 	if len(usable) == 0 {
 		return nil, &cni.FieldError{
-			Key: "cniVersion", Value: strings.Join(declared, ", "), Reason: "no such version of the CNI specification is supported",
+			Key: "cniVersion", Value: declared, Reason: "no such version of the CNI specification is supported",
 			Fix: "add one of " + strings.Join(cni.SupportedVersions(), ", ") + " to cniVersions",
 		}
 	}
