@@ -88,6 +88,7 @@ var forTests = row{
 		"github.com/stretchr/testify/...",
 		"github.com/containernetworking/cni/...", // the peers: skel, libcni, invoke
 		netlink,                                  // types and constants; calls are internal/nl's
+		nftables,                                 // what others put into a namespace
 	},
 }
 
