@@ -10,35 +10,6 @@ import (
 // that name in the search path can be executed.
 var ErrPluginNotFound = errors.New("plugin not found")
 
-// Code classifies an [Error] for the runtime (specification, section 5). Codes
-// below 100 belong to the specification, 100 and above to plugins.
-type Code uint
-
-// The codes of the specification, and CodeInternal, which every Go plugin uses
-// for what has no other code.
-const (
-	CodeIncompatibleVersion Code = 1  // the plugin does not speak the configuration's version
-	CodeUnsupportedField    Code = 2  // the message must contain key and value
-	CodeUnknownContainer    Code = 3  // the runtime need not clean up
-	CodeInvalidEnvironment  Code = 4  // the message must contain the names of the variables
-	CodeIO                  Code = 5  // for example a disk that is full
-	CodeDecode              Code = 6  // something is not the JSON it should be
-	CodeInvalidConfig       Code = 7  // the network configuration is wrong
-	CodeTryAgain            Code = 11 // a passing condition; the runtime should try again later
-	CodeNotAvailable        Code = 50 // STATUS: an ADD would fail now
-	CodeLimitedConnectivity Code = 51 // STATUS: the same, and attached containers may suffer
-	CodeInternal            Code = 999
-)
-
-// allowed reports whether a plugin may answer with the code.
-func (c Code) allowed() bool {
-	switch {
-	case c >= 1 && c <= 7, c == CodeTryAgain, c == CodeNotAvailable, c == CodeLimitedConnectivity:
-		return true
-	}
-	return c >= 100
-}
-
 // Error is an error as the protocol carries it. Its JSON form is the error
 // document of the specification.
 type Error struct {
@@ -49,6 +20,11 @@ type Error struct {
 
 	err error
 }
+
+var (
+	_ json.Marshaler   = (*Error)(nil)
+	_ json.Unmarshaler = (*Error)(nil)
+)
 
 // Errorf makes an [Error]. The verb %w works as in [fmt.Errorf].
 func Errorf(code Code, format string, args ...any) *Error {
@@ -88,32 +64,44 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// AsError finds the [*Error] in err, or makes one with the code that fits.
+// AsError makes the [*Error] that reports err to a runtime; nil for nil.
+//
+// An *Error is returned as it is. One that was wrapped keeps its code, and the
+// message is that of err. Otherwise the code follows from what err matches: a
+// [FieldError] is [CodeInvalidConfig] or [CodeUnsupportedField],
+// [ErrPluginNotFound] is [CodeInvalidConfig], the end of a
+// context and passing conditions of the system (EAGAIN, EBUSY, ENOBUFS and the
+// like) are [CodeTryAgain], failures of storage (EIO, ENOSPC, EROFS and the like)
+// are [CodeIO], everything else is [CodeInternal]. Errors of containernetworking/cni
+// keep their code.
 func AsError(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // a wrapped one is treated differently
 		return e
 	}
-	return Errorf(CodeInternal, "%w", err)
+	return Errorf(codeOf(err), "%w", err)
 }
 
-// FieldError says what is wrong with one value of a configuration. It reaches the
-// runtime with [CodeInvalidConfig].
-type FieldError struct {
-	Key         string // as in the configuration, "ipam.ranges" for a nested one
-	Value       any
-	Reason      string // "contains a slash"
-	Fix         string // "use letters and digits"; optional
-	Unsupported bool   // the plugin does not know the key or value: CodeUnsupportedField
-}
-
-func (e *FieldError) Error() string {
-	s := fmt.Sprintf("%s=%v: %s", e.Key, e.Value, e.Reason)
-	if e.Fix != "" {
-		s += "; " + e.Fix
+// report is the error as it leaves a plugin: a copy that carries the version, a
+// code that the specification allows and a message.
+func (e *Error) report(version string) *Error {
+	r := *e
+	r.CNIVersion = version
+	if !r.Code.allowed() {
+		r.addDetail(fmt.Sprintf("reported with code %d, which the specification does not define", e.Code))
+		r.Code = CodeInternal
 	}
-	return s
+	if r.Msg == "" {
+		r.Msg = "no message was given"
+	}
+	return &r
+}
+
+func (e *Error) addDetail(detail string) {
+	if e.Details != "" {
+		detail = e.Details + "; " + detail
+	}
+	e.Details = detail
 }

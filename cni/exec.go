@@ -1,15 +1,30 @@
 package cni
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 )
 
 // Exec is the [Executor] that runs executables found in the invocation's Path,
-// with the invocation's environment and no other. When the context ends, the
-// plugin and all its children get SIGTERM and, after Grace, SIGKILL.
+// with the invocation's environment and no other. The zero value is ready to use.
+//
+// When the context ends, the plugin and its children, which form a process group
+// of their own on Unix, get SIGTERM and, after Grace, SIGKILL. Execute does not
+// wait longer, even if a process that left the group holds standard output open;
+// nor does a child that outlives a plugin that is done hold it up for longer than
+// Grace.
+//
+// Processes are started by the calling goroutine, which may be locked to a thread
+// in another network namespace.
 type Exec struct {
 	Grace  time.Duration // between SIGTERM and SIGKILL; default 1s
 	Stderr io.Writer     // where standard error of the plugins goes; default os.Stderr
@@ -17,7 +32,106 @@ type Exec struct {
 
 var _ Executor = Exec{}
 
-// Execute runs the plugin.
+// Execute runs the plugin. What it printed is returned for ADD, where it must be a
+// JSON object, and for VERSION; for other commands, which have no result, it is
+// logged. The error of a plugin that printed an error document is that [*Error].
 func (x Exec) Execute(ctx context.Context, plugin string, inv Invocation) ([]byte, error) {
-	return nil, errors.ErrUnsupported
+	path, err := find(plugin, inv.Path)
+	if err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("execute plugin %q: %w", plugin, err)
+	}
+	run, err := x.start(ctx, path, inv)
+	if err != nil {
+		return nil, fmt.Errorf("execute plugin %q: %w", plugin, err)
+	}
+	return run.verdict(ctx, run.wait(ctx), inv)
+}
+
+// run is one process of a plugin.
+type run struct {
+	cmd    *exec.Cmd
+	stdout bytes.Buffer
+	stderr tail
+}
+
+// start starts the executable, and tries again for about a second when it is open
+// for writing somewhere (ETXTBSY): somebody installs it, or a process that was
+// forked while it was written has yet to exec.
+func (x Exec) start(ctx context.Context, path string, inv Invocation) (*run, error) {
+	const pause = 20 * time.Millisecond
+	for tries := 50; ; tries-- {
+		r := x.prepare(ctx, path, inv)
+		err := r.cmd.Start()
+		if !errors.Is(err, syscall.ETXTBSY) || tries == 0 {
+			return r, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w (%w)", err, ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (x Exec) prepare(ctx context.Context, path string, inv Invocation) *run {
+	r := &run{cmd: exec.CommandContext(ctx, path), stderr: tail{w: x.Stderr}}
+	if x.Stderr == nil {
+		r.stderr.w = os.Stderr
+	}
+	r.cmd.Env = inv.environ()
+	r.cmd.Stdin = bytes.NewReader(inv.Config)
+	r.cmd.Stdout = &r.stdout
+	r.cmd.Stderr = &r.stderr
+	r.cmd.WaitDelay = x.Grace
+	if x.Grace <= 0 {
+		r.cmd.WaitDelay = time.Second
+	}
+	isolate(r.cmd)
+	return r
+}
+
+// wait waits for the process. os/exec bounds that by WaitDelay from the end of the
+// context or of the process, whichever is first, and kills the process then; what
+// it started is killed here.
+func (r *run) wait(ctx context.Context) error {
+	err := r.cmd.Wait()
+	if ctx.Err() != nil {
+		killGroup(r.cmd.Process)
+	}
+	if errors.Is(err, exec.ErrWaitDelay) {
+		return nil // it succeeded, and a child holds its standard output
+	}
+	return err
+}
+
+// environ is the environment of a plugin: Env and the variables of the protocol.
+func (inv Invocation) environ() []string {
+	env := slices.DeleteFunc(slices.Clone(inv.Env), func(entry string) bool {
+		key, _, _ := strings.Cut(entry, "=")
+		return isProtocolVariable(key)
+	})
+	for _, v := range []struct{ key, value string }{
+		{"CNI_COMMAND", string(inv.Command)},
+		{"CNI_CONTAINERID", inv.ContainerID},
+		{"CNI_NETNS", inv.NetNS},
+		{"CNI_IFNAME", inv.IfName},
+		{"CNI_ARGS", inv.Args},
+		{"CNI_PATH", strings.Join(inv.Path, string(os.PathListSeparator))},
+	} {
+		if v.value != "" {
+			env = append(env, v.key+"="+v.value)
+		}
+	}
+	return env
+}
+
+func isProtocolVariable(key string) bool {
+	switch key {
+	case "CNI_COMMAND", "CNI_CONTAINERID", "CNI_NETNS", "CNI_IFNAME", "CNI_ARGS", "CNI_PATH":
+		return true
+	}
+	return false
 }

@@ -6,30 +6,31 @@ import (
 	"fmt"
 )
 
-// Builtin is an [Executor] with plugins that are linked into the program, by
-// type. It must not be changed while in use.
+// Builtin is an [Executor] with plugins that are linked into the program, by type.
+// It must not be changed while in use.
 type Builtin map[string]Handler
 
 var _ Executor = Builtin(nil)
 
-// Execute calls the handler.
+// Execute calls the handler, on the calling goroutine.
 func (b Builtin) Execute(ctx context.Context, plugin string, inv Invocation) ([]byte, error) {
 	h, ok := b[plugin]
 	if !ok {
-		return nil, fmt.Errorf("execute built-in plugin %q: %w", plugin, ErrPluginNotFound)
+		return nil, fmt.Errorf("execute plugin %q: %w: it is not built in", plugin, ErrPluginNotFound)
 	}
 	return h.Handle(ctx, inv)
 }
 
 // Executors tries executors in order; the first that does not answer with
-// [ErrPluginNotFound] decides.
+// [ErrPluginNotFound] decides. If none has the plugin, the error is that of the
+// last.
 type Executors []Executor
 
 var _ Executor = Executors(nil)
 
 // Execute asks the executors.
 func (x Executors) Execute(ctx context.Context, plugin string, inv Invocation) ([]byte, error) {
-	err := fmt.Errorf("execute plugin %q: %w", plugin, ErrPluginNotFound)
+	err := fmt.Errorf("execute plugin %q: %w: there is no executor", plugin, ErrPluginNotFound)
 	for _, executor := range x {
 		var out []byte
 		out, err = executor.Execute(ctx, plugin, inv)

@@ -3,14 +3,16 @@ package cni
 import (
 	"context"
 	"errors"
-	"net/netip"
+	"fmt"
+	"slices"
 	"time"
 )
 
-// Plugin is a CNI plugin whose configuration decodes into C, the JSON object that
-// arrives on standard input. If C has a method Validate() error, it is called
-// before Add, Check and Status; not before Del and GC, because cleaning up must
-// not be refused.
+// Plugin is a CNI plugin whose configuration, the JSON object that arrives on
+// standard input, decodes into C. If C or *C has a method Validate() error, it is
+// called before Add, Check and Status; not before Del and GC, because cleaning up
+// must not be refused. For the same reason Del and GC get a Config without the
+// members that do not decode, while the other commands fail.
 //
 // All five functions are required; see [NoState], [Ready] and [CheckWith] for
 // those that have nothing to do. Plugin is a value without state and safe for
@@ -34,12 +36,48 @@ type Plugin[C any] struct {
 // Handler returns the plugin as a [Handler], without its configuration type. A
 // plugin with a nil function answers every command, VERSION too, with an error
 // that names the field and what to set it to.
-func (p Plugin[C]) Handler() Handler { return handler[C]{p} }
+//
+// The handler calls the plugin's functions on the goroutine that calls it. When
+// the context ends before an ADD is done, its undo steps run and the error has
+// [CodeTryAgain].
+func (p Plugin[C]) Handler() Handler {
+	if len(p.Versions) == 0 {
+		p.Versions = SupportedVersions()
+	}
+	p.Versions = sortVersions(p.Versions)
+	if p.Delegates == nil {
+		p.Delegates = Exec{}
+	}
+	return handler[C]{p}
+}
 
-type handler[C any] struct{ p Plugin[C] }
-
-func (h handler[C]) Handle(ctx context.Context, inv Invocation) ([]byte, error) {
-	return nil, AsError(errors.ErrUnsupported)
+// validate finds what the author of the plugin left out.
+func (p Plugin[C]) validate() error {
+	var faults []error
+	for _, field := range []struct {
+		name   string
+		isNil  bool
+		remedy string
+	}{
+		{"Add", p.Add == nil, "return r.PrevResult if the plugin changes nothing"},
+		{"Del", p.Del == nil, "cni.NoState if ADD leaves nothing behind"},
+		{"Check", p.Check == nil, "cni.CheckWith(netif.Verify) to compare interfaces with prevResult, or cni.NoState if there is nothing to compare"},
+		{"Status", p.Status == nil, "cni.Ready if an ADD can always be served"},
+		{"GC", p.GC == nil, "cni.NoState if ADD leaves nothing behind outside the container's namespace"},
+	} {
+		if field.isNil {
+			faults = append(faults, fmt.Errorf("plugin %q has no function %s: write one; or %s", p.Type, field.name, field.remedy))
+		}
+	}
+	for _, version := range p.Versions {
+		if !slices.Contains(SupportedVersions(), version) {
+			faults = append(faults, fmt.Errorf("plugin %q lists version %q: use versions out of %v", p.Type, version, SupportedVersions()))
+		}
+	}
+	if len(faults) > 0 {
+		return Errorf(CodeInternal, "%w", errors.Join(faults...))
+	}
+	return nil
 }
 
 // NoState says that the plugin keeps nothing that the command would look at:
@@ -48,10 +86,3 @@ func NoState[C any](context.Context, *Request[C]) error { return nil }
 
 // Ready says that the plugin can always serve an ADD: success. For Status.
 func Ready[C any](context.Context, *Request[C]) error { return nil }
-
-// CheckWith makes a Check function from one that compares an interface in a
-// namespace with what it should have. It is called for every interface of
-// PrevResult in the request's namespace; the routes go with CNI_IFNAME.
-func CheckWith[C any](verify func(ctx context.Context, netns, ifName string, addrs, routes []netip.Prefix) error) func(context.Context, *Request[C]) error {
-	return func(context.Context, *Request[C]) error { return errors.ErrUnsupported }
-}

@@ -21,24 +21,21 @@ type Request[C any] struct {
 	Type       string // the "type" key; of the delegating plugin when this one is a delegate
 	Config     C
 	RawConfig  json.RawMessage // all of it, unknown keys included
-	PrevResult *Result         // nil: none
+	PrevResult *Result         // nil: none, or one that cannot be read while cleaning up
 	Valid      []Attachment    // GC: the attachments that must stay; everything else is stale
 
-	Log *slog.Logger // never nil
+	Log *slog.Logger // set by the handler, never nil
 
 	inv       Invocation
 	delegates Executor
 	undo      []undoStep
 }
 
-type undoStep struct {
-	what string
-	fn   func(context.Context) error
-}
-
 // Undo registers how to take back a step of an ADD. When the handler fails,
 // panics or is cancelled, the steps run, the last first, on a context of their
-// own that outlives the request by ten seconds. What names the step in errors.
+// own that outlives the request by ten seconds. What names the step in errors,
+// as in "undo veth pair: …". Steps must tolerate that there is nothing to undo.
+// Commands other than ADD have no undo.
 func (r *Request[C]) Undo(what string, fn func(context.Context) error) {
 	r.undo = append(r.undo, undoStep{what, fn})
 }

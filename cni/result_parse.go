@@ -1,9 +1,6 @@
 package cni
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // ParseResult reads a result document of any version, numbers and unknown keys
 // exactly. The document's own cniVersion decides its form; without one it is read
@@ -157,22 +154,4 @@ func (r Route) validate() error {
 		}
 	}
 	return nil
-}
-
-// perFamily reports whether results of the version have ip4 and ip6 objects
-// instead of lists.
-func perFamily(version string) bool { return version == "0.1.0" || version == "0.2.0" }
-
-// orOldest gives the version that a document without one has.
-func orOldest(version string) string {
-	if version == "" {
-		return "0.1.0"
-	}
-	return version
-}
-
-// atLeast compares versions of SupportedVersions.
-func atLeast(version, minimum string) bool {
-	all := SupportedVersions()
-	return slices.Index(all, version) >= slices.Index(all, minimum)
 }

@@ -1,6 +1,9 @@
 package cni
 
-import "slices"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // SupportedVersions returns the versions of the specification that this package
 // speaks, the lowest first.
@@ -8,4 +11,66 @@ func SupportedVersions() []string {
 	return []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}
 }
 
-func newest(versions []string) string { return slices.Max(versions) }
+// sortVersions returns the versions with the lowest first.
+func sortVersions(versions []string) []string {
+	all := SupportedVersions()
+	return slices.SortedFunc(slices.Values(versions), func(a, b string) int {
+		return slices.Index(all, a) - slices.Index(all, b)
+	})
+}
+
+// perFamily reports whether results of the version have ip4 and ip6 objects
+// instead of lists.
+func perFamily(version string) bool { return version == "0.1.0" || version == "0.2.0" }
+
+// orOldest gives the version that a document without one has.
+func orOldest(version string) string {
+	if version == "" {
+		return "0.1.0"
+	}
+	return version
+}
+
+// atLeast compares versions of SupportedVersions.
+func atLeast(version, minimum string) bool {
+	all := SupportedVersions()
+	return slices.Index(all, version) >= slices.Index(all, minimum)
+}
+
+// checkVersion says whether a plugin of the given versions serves the command for
+// a configuration of the given version. DEL is served for every version: an
+// attachment must not outlive the plugin that could remove it.
+func checkVersion(command Command, version string, versions []string) error {
+	if command == CommandDel {
+		return nil
+	}
+	if !slices.Contains(versions, version) {
+		return Errorf(CodeIncompatibleVersion, "cniVersion=%q is not supported; use one of %v", version, versions)
+	}
+	minimum := map[Command]string{CommandCheck: "0.4.0", CommandStatus: "1.1.0", CommandGC: "1.1.0"}[command]
+	if minimum != "" && !atLeast(version, minimum) {
+		return Errorf(CodeIncompatibleVersion, "cniVersion=%q has no %s; it needs %s or later", version, command, minimum)
+	}
+	return nil
+}
+
+// versionDocument answers VERSION: the version as it came in, and what is spoken.
+func versionDocument(config []byte, versions []string) ([]byte, error) {
+	version := versions[len(versions)-1]
+	if len(config) > 0 {
+		f, err := readFields("", config)
+		if err != nil {
+			return nil, Errorf(CodeDecode, "read request from standard input: %w", err)
+		}
+		if given := f.text("cniVersion"); given != "" {
+			version = given
+		}
+		if f.err != nil {
+			return nil, Errorf(CodeDecode, "read request from standard input: %w", f.err)
+		}
+	}
+	return json.Marshal(struct {
+		CNIVersion        string   `json:"cniVersion"`
+		SupportedVersions []string `json:"supportedVersions"`
+	}{version, versions})
+}

@@ -1,0 +1,101 @@
+package cni
+
+import (
+	"encoding/json"
+	"log/slog"
+	"slices"
+)
+
+// envelope is what the specification itself defines in a request configuration.
+type envelope struct {
+	version    string
+	network    string
+	typ        string
+	prevResult json.RawMessage // nil: absent or null
+	valid      []Attachment
+}
+
+func readEnvelope(inv Invocation) (envelope, error) {
+	f, err := readFields("", inv.Config)
+	if err != nil {
+		return envelope{}, Errorf(CodeDecode, "read configuration from standard input: %w", err)
+	}
+	e := envelope{
+		version:    orOldest(f.text("cniVersion")),
+		network:    f.text("name"),
+		typ:        f.text("type"),
+		prevResult: f.raw("prevResult"),
+	}
+	if inv.Command == CommandGC {
+		e.valid = f.attachments()
+	}
+	if f.err != nil {
+		return envelope{}, Errorf(CodeInvalidConfig, "invalid configuration: %w", f.err)
+	}
+	if fault := nameFault(e.network); fault != "" {
+		return envelope{}, Errorf(CodeInvalidConfig, "invalid configuration: %w", &FieldError{Key: "name", Value: e.network, Reason: fault})
+	}
+	return e, nil
+}
+
+// attachments reads the list of a GC request under both of its names and joins
+// them, so that nothing that either lists is taken for stale. A request without
+// any list is refused, for it would mean that everything is.
+func (f *fields) attachments() []Attachment {
+	var all []Attachment
+	found := false
+	for _, key := range []string{"cni.dev/valid-attachments", "cni.dev/attachments"} {
+		_, ok := f.members[key]
+		found = found || ok
+		for _, a := range readList(f, key, (*fields).attachment) {
+			if !slices.Contains(all, a) {
+				all = append(all, a)
+			}
+		}
+	}
+	if !found {
+		f.fail("cni.dev/valid-attachments", "is missing, and without it every attachment would be stale; "+
+			"list the valid attachments, [] if there is none")
+	}
+	return all
+}
+
+func (f *fields) attachment() Attachment {
+	a := Attachment{ContainerID: f.text("containerID"), IfName: f.text("ifname")}
+	if a.ContainerID == "" {
+		f.fail("containerID", "is missing")
+	}
+	if a.IfName == "" {
+		f.fail("ifname", "is missing")
+	}
+	return a
+}
+
+// peekVersion is the version of a configuration that may be broken, as the version
+// of an error about it; fallback if it names none.
+func peekVersion(config []byte, fallback string) string {
+	var doc struct {
+		CNIVersion string `json:"cniVersion"`
+	}
+	if json.Unmarshal(config, &doc) != nil || doc.CNIVersion == "" {
+		return fallback
+	}
+	return doc.CNIVersion
+}
+
+// readPrevResult parses the prevResult of a request, whatever its own version. A
+// malformed one is an error, except for commands that clean up, which go without.
+func (e envelope) readPrevResult(inv Invocation, log *slog.Logger) (*Result, error) {
+	if e.prevResult == nil {
+		return nil, nil
+	}
+	r, err := ParseResult(e.prevResult, e.version)
+	if err == nil {
+		return r, nil
+	}
+	if inv.Command.cleans() {
+		log.Warn("prevResult is ignored", "error", err)
+		return nil, nil
+	}
+	return nil, Errorf(CodeDecode, "read prevResult: %w", err)
+}

@@ -1,0 +1,69 @@
+package cni_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/cnikit/cnikit/cni"
+)
+
+// config is what the plugin of the example reads from standard input.
+type config struct {
+	Address netip.Prefix `json:"address"`
+}
+
+// Validate runs before ADD, CHECK and STATUS.
+func (c config) Validate() error {
+	if !c.Address.Addr().Is4() {
+		return &cni.FieldError{Key: "address", Value: c.Address, Reason: "is no IPv4 address", Fix: "use one such as 10.1.2.3/24"}
+	}
+	return nil
+}
+
+func add(_ context.Context, r *cni.Request[config]) (*cni.Result, error) {
+	fmt.Fprintln(os.Stderr, "whatever is printed goes to standard error")
+	return &cni.Result{IPs: []cni.IP{{Address: r.Config.Address}}}, nil
+}
+
+// A plugin is a value. Its program is one line, cni.Main(plugin.Handler()). Here a
+// Process stands for what a container runtime would give to it.
+func Example() {
+	plugin := cni.Plugin[config]{
+		Type:           "fixed",
+		Add:            add,
+		Del:            cni.NoState[config],
+		Check:          cni.NoState[config],
+		Status:         cni.Ready[config],
+		GC:             cni.NoState[config],
+		AllowHostNetNS: true, // this one only hands out an address and enters no namespace
+	}
+	call := func(command, config string) {
+		process := cni.Process{
+			Env: []string{
+				"CNI_COMMAND=" + command,
+				"CNI_CONTAINERID=c1",
+				"CNI_NETNS=/proc/self/ns/net",
+				"CNI_IFNAME=eth0",
+			},
+			Stdin:  strings.NewReader(config),
+			Stdout: os.Stdout,
+		}
+		fmt.Println("exit code", process.Run(context.Background(), plugin.Handler()))
+	}
+	call("ADD", `{"cniVersion": "1.1.0", "name": "lan", "type": "fixed", "address": "10.1.2.3/24"}`)
+	call("ADD", `{"cniVersion": "0.4.0", "name": "lan", "type": "fixed", "address": "10.1.2.3/24"}`)
+	call("ADD", `{"cniVersion": "1.1.0", "name": "lan", "type": "fixed", "address": "fd00::3/64"}`)
+	call("STATUS", `{"cniVersion": "1.0.0", "name": "lan", "type": "fixed", "address": "10.1.2.3/24"}`)
+	// Output:
+	// {"cniVersion":"1.1.0","ips":[{"address":"10.1.2.3/24"}]}
+	// exit code 0
+	// {"cniVersion":"0.4.0","ips":[{"version":"4","address":"10.1.2.3/24"}]}
+	// exit code 0
+	// {"cniVersion":"1.1.0","code":7,"msg":"invalid configuration: address=\"fd00::3/64\": is no IPv4 address; use one such as 10.1.2.3/24"}
+	// exit code 1
+	// {"cniVersion":"1.0.0","code":1,"msg":"cniVersion=\"1.0.0\" has no STATUS; it needs 1.1.0 or later"}
+	// exit code 1
+}

@@ -1,0 +1,32 @@
+package cni
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// FieldError says what is wrong with one value of a configuration. It reaches the
+// runtime with [CodeInvalidConfig], or [CodeUnsupportedField] if Unsupported is
+// set.
+type FieldError struct {
+	Key         string // as in the configuration, "ipam.ranges" for a nested one
+	Value       any    // printed as JSON
+	Reason      string // "contains a slash"
+	Fix         string // "use letters and digits"; optional
+	Unsupported bool   // the key or value is right, but not for this plugin
+}
+
+var _ error = (*FieldError)(nil)
+
+// Error renders `key=value: reason; fix`.
+func (e *FieldError) Error() string {
+	value, err := json.Marshal(e.Value)
+	if err != nil {
+		value = fmt.Append(nil, e.Value)
+	}
+	s := e.Key + "=" + shorten(string(value), 200) + ": " + e.Reason
+	if e.Fix != "" {
+		s += "; " + e.Fix
+	}
+	return s
+}
