@@ -1,0 +1,15 @@
+//go:build !linux
+
+package nft
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cnikit/cnikit/internal/netns"
+)
+
+// Objects needs Linux.
+func Objects(*netns.NS) ([]Object, error) {
+	return nil, fmt.Errorf("list nftables objects: %w", errors.ErrUnsupported)
+}
