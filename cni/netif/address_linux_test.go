@@ -22,7 +22,7 @@ func TestAddAddresses(t *testing.T) {
 	})
 	t.Run("again", func(t *testing.T) {
 		pod := newSpace(t)
-		pod.addDummy(t, "eth0")
+		pod.addLink(t, "eth0")
 		for range 2 {
 			require.NoError(t, pod.AddAddresses("eth0", parse("10.1.0.2/24", "fd00::2/64")...))
 		}
@@ -34,7 +34,7 @@ func TestAddAddresses(t *testing.T) {
 		pod := newSpace(t)
 		_, err := pod.nl.SetSysctl("net/ipv6/conf/all/disable_ipv6", "1")
 		require.NoError(t, err)
-		pod.addDummy(t, "eth0.1")
+		pod.addLink(t, "eth0.1")
 		require.NoError(t, pod.AddAddresses("eth0.1", parse("10.1.0.2/24")...))
 		off, err := pod.nl.Sysctl("net/ipv6/conf/eth0.1/disable_ipv6")
 		require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestAddAddresses(t *testing.T) {
 	})
 	t.Run("stay when the interface is switched off", func(t *testing.T) {
 		pod := newSpace(t)
-		link := pod.addDummy(t, "eth0")
+		link := pod.addLink(t, "eth0")
 		require.NoError(t, pod.AddAddresses("eth0", parse("10.1.0.2/24", "fd00::2/64")...))
 		require.NoError(t, pod.nl.SetUp(link))
 		require.NoError(t, pod.nl.SetDown(link))
@@ -56,7 +56,7 @@ func TestAddAddresses(t *testing.T) {
 	})
 	t.Run("failure leaves none", func(t *testing.T) {
 		pod := newSpace(t)
-		link := pod.addDummy(t, "eth0")
+		link := pod.addLink(t, "eth0")
 		require.NoError(t, pod.nl.SetMTU(link, 1000)) // too little for IPv6
 		require.Error(t, pod.AddAddresses("eth0", parse("10.1.0.2/24", "fd00::2/64")...))
 		got, err := pod.Addresses("eth0")

@@ -53,7 +53,7 @@ func macOf(t *testing.T, s space, index int, addr string) string {
 func TestAnnounceErrors(t *testing.T) {
 	pod := newSpace(t)
 	require.ErrorContains(t, pod.Announce("none", netip.MustParseAddr("10.1.0.2")), "none")
-	pod.addDummy(t, "off")
+	pod.addLink(t, "off")
 	require.ErrorIs(t, pod.Announce("off", netip.MustParseAddr("10.1.0.2")), unix.ENETDOWN)
 }
 

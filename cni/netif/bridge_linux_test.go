@@ -49,11 +49,11 @@ func TestEnsureBridge(t *testing.T) {
 	})
 	t.Run("another kind is left alone", func(t *testing.T) {
 		node := newSpace(t)
-		node.addDummy(t, "cni0")
+		node.addLink(t, "cni0")
 		_, _, err := node.EnsureBridge(netif.Bridge{Name: "cni0"})
 		require.ErrorIs(t, err, netif.ErrWrongKind)
-		require.ErrorContains(t, err, "dummy")
-		require.Equal(t, "dummy", node.link(t, "cni0").Type())
+		require.ErrorContains(t, err, "veth")
+		require.Equal(t, "veth", node.link(t, "cni0").Type())
 	})
 	t.Run("failure leaves nothing", func(t *testing.T) {
 		node := newSpace(t)
@@ -97,7 +97,7 @@ func TestBridgeMAC(t *testing.T) {
 			attrs := netlink.NewLinkAttrs()
 			attrs.Name = "cni0"
 			require.NoError(t, node.nl.AddLink(&netlink.Bridge{LinkAttrs: attrs}))
-			port := node.addDummy(t, "port0")
+			port := node.addLink(t, "port0")
 			require.NoError(t, node.nl.SetMaster(port, node.link(t, "cni0")))
 			require.NoError(t, node.nl.DelLink(port))
 		},
@@ -110,7 +110,7 @@ func TestBridgeMAC(t *testing.T) {
 			require.NoError(t, err)
 			require.NotEqual(t, net.HardwareAddr{0, 0, 0, 0, 0, 0}, bridge.MAC)
 			require.Len(t, bridge.MAC, 6)
-			port := node.addDummy(t, "port1")
+			port := node.addLink(t, "port1")
 			require.NoError(t, node.nl.SetMAC(port, lowest))
 			require.NoError(t, node.SetPort("port1", "cni0", netif.PortOptions{}))
 			require.Equal(t, bridge.MAC, node.link(t, "cni0").Attrs().HardwareAddr, "with a port")
@@ -124,7 +124,7 @@ func TestPorts(t *testing.T) {
 	node := newSpace(t)
 	_, _, err := node.EnsureBridge(netif.Bridge{Name: "cni0"})
 	require.NoError(t, err)
-	node.addDummy(t, "port")
+	node.addLink(t, "port")
 	_, err = node.Port("port")
 	require.ErrorIs(t, err, netif.ErrNotFound)
 	_, err = node.Port("none")

@@ -45,13 +45,15 @@ func (s space) link(t *testing.T, name string) netlink.Link {
 	return link
 }
 
-// addDummy makes an interface that has no other end.
-func (s space) addDummy(t *testing.T, name string) netlink.Link {
+// addLink makes an interface that is in nobody's way: one end of a veth pair, whose
+// other end has an x behind its name and stays here.
+func (s space) addLink(t *testing.T, name string) netlink.Link {
 	t.Helper()
-	testenv.Kernel(t, testenv.Dummy)
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
-	require.NoError(t, s.nl.AddLink(&netlink.Dummy{LinkAttrs: attrs}))
+	pair := netlink.NewVeth(attrs)
+	pair.PeerName = name + "x"
+	require.NoError(t, s.nl.AddLink(pair))
 	return s.link(t, name)
 }
 
@@ -99,7 +101,7 @@ func TestNamespace(t *testing.T) {
 	})
 	t.Run("current/of the thread", func(t *testing.T) {
 		s := newSpace(t)
-		s.addDummy(t, "mark")
+		s.addLink(t, "mark")
 		require.NoError(t, s.ns.Do(func() error {
 			here, err := netif.Current()
 			require.NoError(t, err)

@@ -102,8 +102,10 @@ func kernelRoute(route Route, index int, subnets []netip.Prefix) *netlink.Route 
 	return r
 }
 
+// onLink is true for an IPv6 link-local gateway: every interface has that subnet. An
+// IPv4 interface has the link-local one only when it was given such an address.
 func onLink(addr netip.Addr, subnets []netip.Prefix) bool {
-	if addr.IsLinkLocalUnicast() {
+	if addr.Is6() && addr.IsLinkLocalUnicast() {
 		return true
 	}
 	for _, subnet := range subnets {

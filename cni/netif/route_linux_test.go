@@ -16,7 +16,7 @@ func routed(t *testing.T) space {
 	t.Helper()
 	pod := newSpace(t)
 	for name, addrs := range map[string][]string{"eth0": {"10.1.0.2/24", "fd00::2/64"}, "net1": {"10.2.0.2/24", "fd02::2/64"}} {
-		pod.addDummy(t, name)
+		pod.addLink(t, name)
 		require.NoError(t, pod.AddAddresses(name, parse(addrs...)...))
 		require.NoError(t, pod.SetUp(name))
 	}
@@ -57,7 +57,8 @@ func TestAddRoutes(t *testing.T) {
 	})
 	t.Run("gateway outside the subnets", func(t *testing.T) {
 		pod := routed(t)
-		require.NoError(t, pod.AddRoutes("eth0", route("0.0.0.0/0", "172.16.0.1"), route("::/0", "fd99::1"), route("fd06::/32", "fe80::1")))
+		require.NoError(t, pod.AddRoutes("eth0", route("0.0.0.0/0", "172.16.0.1"), route("::/0", "fd99::1"), route("fd06::/32", "fe80::1"),
+			route("10.6.0.0/16", "169.254.1.1")))
 		require.NotZero(t, via(t, pod, "0.0.0.0/0", unix.RT_TABLE_MAIN).Flags&unix.RTNH_F_ONLINK)
 		require.Equal(t, "fd99::1", via(t, pod, "::/0", unix.RT_TABLE_MAIN).Gw.String())
 	})

@@ -12,7 +12,7 @@ import (
 func TestCreateVeth(t *testing.T) {
 	t.Run("ends", func(t *testing.T) {
 		node, pod := newSpace(t), newSpace(t)
-		node.addDummy(t, "eth0") // the node's own does not matter
+		node.addLink(t, "eth0") // the node's own does not matter
 		host, inPod, err := node.CreateVeth(netif.Veth{Name: "veth1", Alias: "mark", Peer: "eth0", MTU: 1400}, pod.Namespace)
 		require.NoError(t, err)
 		require.Equal(t, "veth1", host.Name)
@@ -33,13 +33,13 @@ func TestCreateVeth(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			node, pod := newSpace(t), newSpace(t)
-			node.addDummy(t, test.node)
-			pod.addDummy(t, test.pod)
+			node.addLink(t, test.node)
+			pod.addLink(t, test.pod)
 			_, _, err := node.CreateVeth(netif.Veth{Name: "veth1", Peer: "eth0"}, pod.Namespace)
 			require.ErrorIs(t, err, netif.ErrExists)
 			require.ErrorContains(t, err, test.names)
-			require.ElementsMatch(t, []string{"lo", test.node}, node.names(t))
-			require.ElementsMatch(t, []string{"lo", test.pod}, pod.names(t))
+			require.ElementsMatch(t, []string{"lo", test.node, test.node + "x"}, node.names(t))
+			require.ElementsMatch(t, []string{"lo", test.pod, test.pod + "x"}, pod.names(t))
 		})
 	}
 	t.Run("failure leaves nothing", func(t *testing.T) {

@@ -1,0 +1,130 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/netif"
+)
+
+func add(ctx context.Context, r *cni.Request[Config]) (*cni.Result, error) {
+	node, err := netif.Current()
+	if err != nil {
+		return nil, err
+	}
+	defer node.Close()
+	pod, err := netif.Open(r.NetNS.Path)
+	if err != nil {
+		return nil, err
+	}
+	defer pod.Close()
+	a := attachment{r: r, owner: ownerOf(r), host: netif.HostName(r.ContainerID, r.IfName), node: node, pod: pod}
+	if err := a.precheck(); err != nil {
+		return nil, err
+	}
+	allocated, err := a.allocate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if a.layout, err = arrange(r.Config, allocated); err != nil {
+		return nil, err
+	}
+	if err := a.join(ctx); err != nil {
+		return nil, err
+	}
+	if err := a.configure(ctx); err != nil {
+		return nil, err
+	}
+	return a.result()
+}
+
+// attachment is one ADD on its way.
+type attachment struct {
+	r         *cni.Request[Config]
+	owner     owner
+	host      string // name of the node's end
+	node, pod *netif.Namespace
+	layout    layout
+}
+
+// precheck finds what would fail the ADD before anything is reserved or made.
+func (a *attachment) precheck() error {
+	if err := a.owner.check(); err != nil {
+		return cni.Errorf(cni.CodeInvalidEnvironment, "%w", err)
+	}
+	_, err := a.pod.Link(a.r.IfName)
+	if err == nil {
+		return a.taken()
+	}
+	if !errors.Is(err, netif.ErrNotFound) {
+		return err
+	}
+	return checkBridgeName(a.node, a.r.Config)
+}
+
+func (a *attachment) taken() error {
+	return cni.Errorf(cni.CodeInvalidEnvironment, "CNI_IFNAME=%s: the container has an interface of that name; choose another, or DEL first",
+		a.r.IfName)
+}
+
+// allocate is nil without an IPAM plugin.
+func (a *attachment) allocate(ctx context.Context) (*cni.Result, error) {
+	if a.r.Config.IPAM.Type == "" {
+		return nil, nil
+	}
+	return a.r.Delegate(a.r.Config.IPAM.Type).Add(ctx)
+}
+
+// configure completes the container's side, then switches the link on and announces
+// the addresses. What it sets goes with the link.
+func (a *attachment) configure(ctx context.Context) error {
+	name, l := a.r.IfName, &a.layout
+	if err := a.pod.AddAddresses(name, l.addresses()...); err != nil {
+		return err
+	}
+	if err := a.pod.SetUp(name); err != nil {
+		return err
+	}
+	if err := a.pod.AddRoutes(name, l.kernelRoutes()...); err != nil {
+		return explainRoute(a.r.Config, err)
+	}
+	if a.r.Config.gateway() {
+		if err := a.node.EnableForwarding(l.gateways()...); err != nil {
+			return err
+		}
+	}
+	if err := a.node.SetUp(a.host); err != nil {
+		return err
+	}
+	if err := errors.Join(a.node.WaitRunning(ctx, a.host), a.pod.WaitRunning(ctx, name)); err != nil {
+		return err
+	}
+	return a.announce()
+}
+
+func (a *attachment) announce() error {
+	for _, ip := range a.layout.ips {
+		if err := a.pod.Announce(a.r.IfName, ip.Address.Addr()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func explainRoute(c Config, err error) error {
+	var conflict *netif.RouteConflict
+	if !errors.As(err, &conflict) {
+		return err
+	}
+	field := &cni.FieldError{Key: "ipam.routes", Value: conflict.Route.Dst,
+		Reason: fmt.Sprintf("the container has a route to it through %s", conflict.Link),
+		Fix:    "leave the route out, or give it a priority of its own"}
+	if c.IsDefaultGateway && conflict.Route.Dst.Bits() == 0 {
+		field.Key, field.Value = "isDefaultGateway", true
+		field.Reason = fmt.Sprintf("the container has a default route through %s", conflict.Link)
+		field.Fix = "set it to false for further networks of a container"
+	}
+	return field
+}

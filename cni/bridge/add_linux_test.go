@@ -1,0 +1,304 @@
+package bridge_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/netif"
+)
+
+func TestAdd(t *testing.T) {
+	n, pod := newNode(t), newSpace(t, "c1")
+	start := time.Now()
+	r := n.mustAdd(t, pod, "eth0", config("mtu", 1400))
+	took := time.Since(start)
+	t.Logf("first ADD, dual stack, with bridge: %v", took.Round(time.Millisecond))
+	require.Less(t, took, time.Second, "duplicate address detection alone takes longer")
+
+	t.Run("result/interfaces", func(t *testing.T) {
+		require.Len(t, r.Interfaces, 3)
+		for i, want := range []struct {
+			at      *space
+			name    string
+			sandbox string
+		}{{n.space, "cni0", ""}, {n.space, netif.HostName("c1", "eth0"), ""}, {pod, "eth0", pod.ns.Path()}} {
+			link := want.at.link(t, want.name).Attrs()
+			require.Equal(t, cni.Interface{Name: want.name, MAC: link.HardwareAddr.String(), MTU: 1400, Sandbox: want.sandbox}, r.Interfaces[i])
+			require.Equal(t, 1400, link.MTU)
+		}
+	})
+	t.Run("result/addresses and routes", func(t *testing.T) {
+		require.Len(t, r.IPs, 2)
+		for _, ip := range r.IPs {
+			require.Equal(t, 2, *ip.Interface)
+		}
+		require.Equal(t, []cni.Route{
+			{Dst: netip.MustParsePrefix("0.0.0.0/0"), GW: netip.MustParseAddr("10.1.0.1")},
+			{Dst: netip.MustParsePrefix("::/0"), GW: netip.MustParseAddr("fd00:1::1")},
+		}, r.Routes)
+	})
+	t.Run("usable at once", func(t *testing.T) {
+		addrs, err := pod.nl.Addrs(pod.link(t, "eth0"), unix.AF_UNSPEC)
+		require.NoError(t, err)
+		for _, addr := range addrs {
+			require.Zero(t, addr.Flags&unix.IFA_F_TENTATIVE, addr)
+		}
+		for _, gateway := range []string{"10.1.0.1", "fd00:1::1"} {
+			requireReach(t, pod, n.space, netip.MustParseAddr(gateway), 100)
+		}
+	})
+	t.Run("forwarding", func(t *testing.T) {
+		for _, key := range []string{"net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"} {
+			value, err := n.nl.Sysctl(key)
+			require.NoError(t, err)
+			require.Equal(t, "1", value, key)
+		}
+	})
+	t.Run("owner marks", func(t *testing.T) {
+		require.Equal(t, "cnikit:pods:c1:eth0", n.hostEnd(t, pod, "eth0").Attrs().Alias)
+		require.Equal(t, "cnikit:bridge", n.link(t, "cni0").Attrs().Alias)
+	})
+	t.Run("between containers, in packets of the MTU", func(t *testing.T) {
+		other := newSpace(t, "c2")
+		peer := n.mustAdd(t, other, "eth0", config("mtu", 1400))
+		for v6, headers := range map[bool]int{false: 28, true: 48} {
+			requireReach(t, pod, other, address(t, peer, v6), 1400-headers)
+			requireTooLong(t, pod, address(t, peer, v6), 1400-headers+1)
+		}
+	})
+	t.Run("second ADD of the same", func(t *testing.T) {
+		before, held := pod.state(t), n.ipam.held()
+		_, err := n.add(pod, "eth0", config())
+		requireCode(t, err, cni.CodeInvalidEnvironment, "CNI_IFNAME=eth0")
+		require.Equal(t, before, pod.state(t))
+		require.Equal(t, held, n.ipam.held())
+	})
+}
+
+func TestAddVariants(t *testing.T) {
+	t.Run("without IPAM", func(t *testing.T) {
+		n, a, b := newNode(t), newSpace(t, "a"), newSpace(t, "b")
+		l2 := config("isDefaultGateway", nil, "ipam", nil)
+		r := n.mustAdd(t, a, "eth0", l2)
+		n.mustAdd(t, b, "eth0", l2)
+		require.Len(t, r.Interfaces, 3)
+		require.Empty(t, r.IPs)
+		require.Empty(t, r.Routes)
+		from, to := packetSocket(t, a, "eth0"), packetSocket(t, b, "eth0")
+		broadcast(t, from)
+		require.True(t, receives(t, to, trafficTimeout))
+	})
+	t.Run("IPv4 only touches no IPv6", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		_, err := n.nl.SetSysctl("net/ipv6/conf/all/forwarding", "0")
+		require.NoError(t, err)
+		n.ipam.subnets = n.ipam.subnets[:1]
+		r := n.mustAdd(t, pod, "eth0", config())
+		require.Len(t, r.Routes, 1)
+		value, err := n.nl.Sysctl("net/ipv6/conf/all/forwarding")
+		require.NoError(t, err)
+		require.Equal(t, "0", value)
+	})
+	t.Run("isGateway sets no default route", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		r := n.mustAdd(t, pod, "eth0", config("isDefaultGateway", nil, "isGateway", true))
+		require.Empty(t, r.Routes)
+		requireReach(t, pod, n.space, netip.MustParseAddr("10.1.0.1"), 10)
+	})
+	t.Run("no gateway leaves the bridge without addresses", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		n.mustAdd(t, pod, "eth0", config("isDefaultGateway", nil))
+		addrs, err := n.nl.Addrs(n.link(t, "cni0"), unix.AF_INET)
+		require.NoError(t, err)
+		require.Empty(t, addrs)
+	})
+	t.Run("routes of the IPAM plugin", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		table := 100
+		n.ipam.answer = func(r *cni.Result) {
+			r.Routes = []cni.Route{{Dst: netip.MustParsePrefix("192.0.2.0/24")},
+				{Dst: netip.MustParsePrefix("198.51.100.0/24"), GW: netip.MustParseAddr("10.1.0.9"), MTU: 1300, Table: &table}}
+		}
+		r := n.mustAdd(t, pod, "eth0", config("isDefaultGateway", nil, "isGateway", true))
+		require.Len(t, r.Routes, 2)
+		require.False(t, r.Routes[0].GW.IsValid(), "what the IPAM plugin said is not rewritten")
+		routes, err := pod.nl.Routes(&netlink.Route{}, netlink.RT_FILTER_TABLE, unix.AF_INET)
+		require.NoError(t, err)
+		got := map[string]string{}
+		for _, route := range routes {
+			got[route.Dst.String()] = fmt.Sprint(route.Gw, " ", route.MTU, " ", route.Table)
+		}
+		require.Equal(t, "10.1.0.1 0 254", got["192.0.2.0/24"])
+		require.Equal(t, "10.1.0.9 1300 100", got["198.51.100.0/24"])
+	})
+	t.Run("gateway outside the subnet, not on the bridge", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		n.ipam.answer = func(r *cni.Result) {
+			r.IPs = []cni.IP{{Address: netip.MustParsePrefix("10.1.0.2/32"), Gateway: netip.MustParseAddr("169.254.1.1")}}
+			r.Routes = []cni.Route{{Dst: netip.MustParsePrefix("0.0.0.0/0")}}
+		}
+		n.mustAdd(t, pod, "eth0", config("isDefaultGateway", nil))
+	})
+	t.Run("IPv6 switched off in new namespaces", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		for _, s := range []*space{n.space, pod} {
+			for _, name := range []string{"all", "default"} {
+				_, err := s.nl.SetSysctl("net/ipv6/conf/"+name+"/disable_ipv6", "1")
+				require.NoError(t, err)
+			}
+		}
+		n.mustAdd(t, pod, "eth0", config())
+		requireReach(t, pod, n.space, netip.MustParseAddr("fd00:1::1"), 10)
+	})
+	t.Run("replaces a dead attachment's link", func(t *testing.T) {
+		n, old, pod := newNode(t), newSpace(t, "c1"), newSpace(t, "c1")
+		n.mustAdd(t, old, "eth0", config())
+		n.mustAdd(t, pod, "eth0", config())
+		require.Nil(t, old.link(t, "eth0"))
+		requireReach(t, pod, n.space, netip.MustParseAddr("10.1.0.1"), 10)
+	})
+	t.Run("dns of the configuration outranks", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		n.ipam.answer = func(r *cni.Result) { r.DNS = cni.DNS{Nameservers: []string{"192.0.2.1"}} }
+		require.Equal(t, []string{"192.0.2.1"}, n.mustAdd(t, pod, "eth0", config()).DNS.Nameservers)
+		r := n.mustAdd(t, pod, "net1", config("name", "second", "isDefaultGateway", nil, "dns", map[string]any{"domain": "example.org"}))
+		require.Equal(t, cni.DNS{Domain: "example.org"}, r.DNS)
+	})
+	t.Run("behind another plugin", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		prev := json.RawMessage(`{"cniVersion":"1.1.0","interfaces":[{"name":"dummy0","sandbox":"` + pod.ns.Path() + `"}],
+			"ips":[{"address":"192.0.2.7/32","interface":0}],"x":1}`)
+		r := n.mustAdd(t, pod, "eth0", config("prevResult", prev))
+		require.Len(t, r.Interfaces, 4)
+		require.Equal(t, "dummy0", r.Interfaces[0].Name)
+		require.Len(t, r.IPs, 3)
+		require.Equal(t, []int{0, 3, 3}, []int{*r.IPs[0].Interface, *r.IPs[1].Interface, *r.IPs[2].Interface})
+		require.JSONEq(t, "1", string(r.Extra["x"]))
+	})
+	t.Run("mtu of an adopted bridge", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		br := n.addBridge(t, "br0")
+		require.NoError(t, n.nl.SetMTU(br, 1380))
+		r := n.mustAdd(t, pod, "eth0", config("bridge", "br0"))
+		require.Equal(t, 1380, r.Interfaces[2].MTU)
+	})
+	t.Run("another mtu while older containers stay", func(t *testing.T) {
+		n, a, b := newNode(t), newSpace(t, "a"), newSpace(t, "b")
+		n.mustAdd(t, a, "eth0", config("mtu", 1400))
+		r := n.mustAdd(t, b, "eth0", config("mtu", 1500))
+		require.Equal(t, []int{1400, 1500}, []int{r.Interfaces[0].MTU, r.Interfaces[2].MTU})
+	})
+}
+
+func TestHairpin(t *testing.T) {
+	for _, hairpin := range []bool{true, false} {
+		t.Run(strconv.FormatBool(hairpin), func(t *testing.T) {
+			n, pod, witness := newNode(t), newSpace(t, "c1"), newSpace(t, "c2")
+			n.mustAdd(t, witness, "eth0", config("hairpinMode", hairpin))
+			n.mustAdd(t, pod, "eth0", config("hairpinMode", hairpin))
+			own, other := packetSocket(t, pod, "eth0"), packetSocket(t, witness, "eth0")
+			broadcast(t, own)
+			require.True(t, receives(t, other, trafficTimeout), "the bridge has flooded the frame")
+			wait := trafficTimeout
+			if !hairpin {
+				wait = 50 * time.Millisecond
+			}
+			require.Equal(t, hairpin, receives(t, own, wait))
+		})
+	}
+}
+
+func TestForceAddress(t *testing.T) {
+	n, pod := newNode(t), newSpace(t, "c1")
+	n.addBridge(t, "cni0", "10.1.0.99/24", "10.77.0.1/16", "fd00:1::99/64", "fd77::1/64")
+	n.mustAdd(t, pod, "eth0", config("forceAddress", true))
+	addrs, err := n.nl.Addrs(n.link(t, "cni0"), unix.AF_UNSPEC)
+	require.NoError(t, err)
+	var got []string
+	for _, addr := range addrs {
+		if addr.Scope == unix.RT_SCOPE_UNIVERSE {
+			got = append(got, addr.IPNet.String())
+		}
+	}
+	require.ElementsMatch(t, []string{"10.1.0.1/24", "fd00:1::1/64", "fd77::1/64"}, got)
+	requireReach(t, pod, n.space, netip.MustParseAddr("10.1.0.1"), 10)
+}
+
+// TestParallelAdds is about the first ADDs on a node, all of which need the bridge; those
+// that fail must not take it away from the others.
+func TestParallelAdds(t *testing.T) {
+	const count = 24
+	n := newNode(t)
+	pods := make([]*space, count)
+	for i := range pods {
+		pods[i] = newSpace(t, fmt.Sprint("c", i))
+		if i%3 == 0 { // fails late: its default route is taken
+			pods[i].addLink(t, "other")
+			require.NoError(t, pods[i].nl.AddRoute(&netlink.Route{Dst: ipNet("0.0.0.0/0"), LinkIndex: pods[i].link(t, "other").Attrs().Index, Scope: netlink.SCOPE_LINK}))
+		}
+	}
+	errs := make([]error, count)
+	var all sync.WaitGroup
+	start := time.Now()
+	for i := range pods {
+		all.Go(func() { _, errs[i] = n.add(pods[i], "eth0", config()) })
+	}
+	all.Wait()
+	t.Logf("%d parallel ADDs, a third failing: %v", count, time.Since(start).Round(time.Millisecond))
+	for i, pod := range pods {
+		if i%3 == 0 {
+			requireCode(t, errs[i], cni.CodeInvalidConfig, "isDefaultGateway")
+			require.Nil(t, pod.link(t, "eth0"))
+			continue
+		}
+		require.NoError(t, errs[i])
+		for _, gateway := range []string{"10.1.0.1", "fd00:1::1"} {
+			requireReach(t, pod, n.space, netip.MustParseAddr(gateway), 10)
+		}
+	}
+	require.Equal(t, count-count/3, n.ipam.held())
+	links, err := n.nl.Links()
+	require.NoError(t, err)
+	require.Len(t, links, 2+count-count/3, "lo, the bridge and a port for each")
+}
+
+func TestResultVersions(t *testing.T) {
+	n := newNode(t)
+	for i, version := range []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
+		t.Run(version, func(t *testing.T) {
+			pod := newSpace(t, fmt.Sprint("v", i))
+			out, err := n.call(t.Context(), invocation(cni.CommandAdd, pod, "eth0"), config("cniVersion", version))
+			require.NoError(t, err)
+			var doc struct {
+				CNIVersion string           `json:"cniVersion"`
+				IP4, IP6   map[string]any   `json:",omitempty"`
+				Interfaces []map[string]any `json:"interfaces"`
+				IPs        []map[string]any `json:"ips"`
+			}
+			require.NoError(t, json.Unmarshal(out, &doc))
+			require.Equal(t, version, doc.CNIVersion)
+			if version < "0.3.0" {
+				require.NotEmpty(t, doc.IP4["ip"])
+				require.NotEmpty(t, doc.IP6["gateway"])
+				return
+			}
+			require.Len(t, doc.Interfaces, 3)
+			require.Len(t, doc.IPs, 2)
+			_, hasMTU := doc.Interfaces[2]["mtu"]
+			require.Equal(t, version >= "1.1.0", hasMTU)
+			_, hasFamily := doc.IPs[0]["version"]
+			require.Equal(t, version < "1.0.0", hasFamily)
+			require.EqualValues(t, 2, doc.IPs[1]["interface"])
+		})
+	}
+}

@@ -1,0 +1,40 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/cnikit/cnikit/cni/netif"
+)
+
+// Cleanup removes the bridge that the plugin created, with its addresses, when a node is
+// retired. No bridge of that name is success. One that something else created is left
+// alone and is an error, and so is one that still has ports. It works on the network
+// namespace of the calling thread.
+func Cleanup(ctx context.Context, name string) error {
+	node, err := netif.Current()
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	unlock, err := node.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	link, err := node.Link(name)
+	switch {
+	case errors.Is(err, netif.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case link.Kind != "bridge" || link.Alias != bridgeAlias:
+		return fmt.Errorf("remove bridge %q: left alone, it is not marked as created by this plugin", name)
+	}
+	gone, err := node.DeleteBridge(name)
+	if err == nil && !gone {
+		return fmt.Errorf("remove bridge %q: left alone, containers are attached to it", name)
+	}
+	return err
+}

@@ -1,0 +1,42 @@
+// Package bridge is a CNI plugin that attaches containers to a Linux bridge on the
+// node: each gets one end of a veth pair, the other is a port of the bridge. The plugin
+// can make the bridge the gateway of the containers, and leaves the choice of addresses
+// to an IPAM plugin.
+//
+// [Plugin] is the finished plugin; a program is that value handed to cni.Main. Set its
+// Delegates to build an IPAM plugin into the same executable:
+//
+//	p := bridge.Plugin()
+//	p.Delegates = cni.Executors{cni.Builtin{"cnikit-ipam": ipamplugin.Plugin().Handler()}, cni.Exec{}}
+//	cni.Main(p.Handler())
+//
+// [Config] is its configuration. The keys and their meaning are those of the reference
+// plugin "bridge"; keys of that plugin which this one does not serve are refused, never
+// ignored.
+//
+// ADD sets everything up while the container's link has no carrier, and switches the
+// node's end on last: no packet passes before addresses and routes are complete. The
+// new addresses are then announced to the bridge, so that neighbours forget who had them
+// before. A failed ADD takes back all that it did, also the bridge if it was the first
+// on it; only forwarding, which the whole node shares, stays switched on.
+//
+// DEL needs neither the namespace nor the previous result: the name of the node's end
+// is a function of container ID and interface name. It deletes only what this plugin
+// made for the same network, and gives the address back after the interface is gone.
+// The bridge and its gateway addresses stay, so that they do not flap with the last
+// container; [Cleanup] removes them when a node is retired. GC deletes the interfaces
+// of attachments that are not in the runtime's list. Owner marks are link aliases,
+// "cnikit:NETWORK:CONTAINER:INTERFACE" on the node's end of a pair and "cnikit:bridge"
+// on a bridge; `ip link` shows them.
+//
+// CHECK looks at the container's interface, addresses and routes, at the port, the
+// bridge and its gateway addresses, and asks the IPAM plugin. MAC addresses may have
+// changed. STATUS asks the IPAM plugin and answers code 50 when an interface that is no
+// bridge has the bridge's name.
+//
+// Behind other plugins in a chain, the plugin adds its interfaces, addresses and routes
+// to the previous result. An interface named CNI_IFNAME that is there already is an
+// error, as the specification demands of plugins that make interfaces.
+//
+// Masquerading, VLANs, port isolation and source address checks are not this plugin's.
+package bridge

@@ -1,0 +1,57 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/netif"
+)
+
+// Plugin returns the plugin, of type "cnikit-bridge". Its Delegates may be set before
+// use. It works on the network namespace of the calling thread as the node's.
+func Plugin() cni.Plugin[Config] {
+	return cni.Plugin[Config]{
+		Type:   "cnikit-bridge",
+		About:  "CNI plugin that attaches containers to a bridge of the node",
+		Add:    add,
+		Del:    del,
+		Check:  check,
+		Status: status,
+		GC:     gc,
+	}
+}
+
+// status answers whether an ADD could succeed, as far as that can be seen now.
+func status(ctx context.Context, r *cni.Request[Config]) error {
+	node, err := netif.Current()
+	if err != nil {
+		return err
+	}
+	defer node.Close()
+	if err := checkBridgeName(node, r.Config); err != nil {
+		return cni.Errorf(cni.CodeNotAvailable, "%w", err)
+	}
+	if r.Config.IPAM.Type == "" {
+		return nil
+	}
+	return r.Delegate(r.Config.IPAM.Type).Status(ctx)
+}
+
+// checkBridgeName refuses a bridge that is there but is none.
+func checkBridgeName(node *netif.Namespace, c Config) error {
+	link, err := node.Link(c.bridge())
+	if errors.Is(err, netif.ErrNotFound) || err == nil && link.Kind == "bridge" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return wrongBridge(c, link.Kind)
+}
+
+func wrongBridge(c Config, kind string) error {
+	return &cni.FieldError{Key: "bridge", Value: c.bridge(),
+		Reason: "the node has an interface of that name which is no bridge but a " + kind,
+		Fix:    "name another bridge, or remove that interface"}
+}
