@@ -43,8 +43,8 @@ func newCall(l *List, a Attachment) (call, error) {
 	if err := checkIfName(a.IfName); err != nil {
 		return call{}, err
 	}
-	if strings.ContainsRune(a.NetNS, 0) {
-		return call{}, &cni.FieldError{Key: "netNS", Value: a.NetNS, Reason: "has a zero byte", Fix: "give a path"}
+	if err := checkNetNS(a.NetNS); err != nil {
+		return call{}, err
 	}
 	if err := checkArgs(a.Args); err != nil {
 		return call{}, err

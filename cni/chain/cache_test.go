@@ -18,7 +18,7 @@ import (
 func TestKeyFileNames(t *testing.T) {
 	long := strings.Repeat("x", 300)
 	keys := []key{
-		{"a-b", "c", "eth0"}, {"a", "b-c", "eth0"}, {"a", "b", "c-eth0"}, {"a", "b", "@"}, {"a", "b", "%40"}, {"a", "b", "é\xff"}, {"a", "b", "+"}, {"a", "b", "x@y@z"},
+		{"a-b", "c", "eth0"}, {"a", "b-c", "eth0"}, {"a", "b", "c-eth0"}, {"a", "b", "@"}, {"a", "b", "%40"}, {"a", "b", "é"}, {"a", "b", "+"}, {"a", "b", "x@y@z"},
 		{"a", "b", ".json"}, {long, "c", "eth0"}, {long + "-c", "d", "eth0"}, {long, "c-d", "eth0"}, {long, "c", "eth1"}, {"a", long, "eth0"},
 	}
 	found := map[string]key{}
@@ -46,13 +46,15 @@ func TestKeyFileNames(t *testing.T) {
 func TestCacheFile(t *testing.T) {
 	l := abc(t, "1.1.0")
 	k := added(t, false, l, map[string]script{"a": nil, "b": nil, "c": nil})
+	for _, dir := range []string{k.CacheDir, k.cache().dir} {
+		info, err := os.Stat(dir)
+		require.NoError(t, err)
+		assert.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	}
 	path := filepath.Join(k.CacheDir, "attachments", "net@c1@eth0.json")
 	file, err := os.Stat(path)
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), file.Mode())
-	dir, err := os.Stat(filepath.Dir(path))
-	require.NoError(t, err)
-	assert.Equal(t, os.FileMode(0o700), dir.Mode().Perm())
 	others, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	assert.Len(t, others, 1, "no temporary file stays")

@@ -17,7 +17,7 @@ type Cached struct {
 	Config json.RawMessage
 	// Result is what the ADD returned.
 	Result *cni.Result
-	// Err tells why the rest could not be read and matches [ErrDamaged] then. A DEL works all the same.
+	// Err tells why the rest could not be read; it matches [ErrDamaged] if what was read makes no sense. A DEL works all the same.
 	Err error
 }
 

@@ -2,6 +2,7 @@ package chain
 
 import (
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -149,7 +150,7 @@ func TestDamagedCache(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	require.NoError(t, err)
 	broken := map[string][]byte{
-		"zeroes": make([]byte, 4096), "null": []byte("null"), "array": []byte("[]"), "empty object": []byte("{}"), "whole and more": append(whole[:len(whole):len(whole)], whole...),
+		"zeroes": make([]byte, 4096), "null": []byte("null"), "array": []byte("[]"), "empty object": []byte("{}"), "whole and more": slices.Concat(whole, whole),
 		"another's":      []byte(`{"version":1,"network":"net","containerID":"c2","ifName":"eth0","cniVersion":"1.1.0","config":{},"result":{}}`),
 		"no result":      []byte(`{"version":1,"network":"net","containerID":"c1","ifName":"eth0","cniVersion":"1.1.0","config":{}}`),
 		"a bad result":   []byte(`{"version":1,"network":"net","containerID":"c1","ifName":"eth0","cniVersion":"1.1.0","config":{},"result":{"ips":[null]}}`),

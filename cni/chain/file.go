@@ -1,6 +1,8 @@
 package chain
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -34,6 +36,24 @@ func writeFile(path string, data []byte) (err error) {
 		err = syncDir(filepath.Dir(path))
 	}
 	return err
+}
+
+// makeDir makes dir and what is missing above it, with mode 0700, and returns when their names are on disk.
+func makeDir(dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent == dir {
+		return nil
+	}
+	if err := makeDir(parent); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return syncDir(parent)
 }
 
 // syncDir puts the names in dir on disk. Windows knows no such thing.

@@ -92,10 +92,10 @@ func LoadNetwork(dir, name string) (*List, error) {
 			unclear = append(unclear, err)
 			continue
 		}
-		switch found, clear := networkName(data); {
+		switch found, told := networkName(data); {
 		case found == name:
 			return load(file, data)
-		case !clear:
+		case !told:
 			unclear = append(unclear, fmt.Errorf("%s is no network configuration", file))
 		}
 	}
@@ -107,11 +107,11 @@ func notFound(dir, name string, unclear []error) error {
 	if len(unclear) == 0 {
 		return err
 	}
-	return fmt.Errorf("%w; these files could not be understood: %v", err, errors.Join(unclear...))
+	return fmt.Errorf("%w; these files could not be understood: %s", err, errors.Join(unclear...).Error())
 }
 
-// networkName reads the name of a network as far as a possibly broken document gives it away; clear is false when nothing can be said.
-func networkName(data []byte) (name string, clear bool) {
+// networkName reads the name of a network as far as a possibly broken document gives it away; told is false when nothing can be said.
+func networkName(data []byte) (name string, told bool) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if token, err := dec.Token(); err != nil || token != json.Delim('{') {
 		return "", false

@@ -1,10 +1,12 @@
 package chain
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/cnikit/cnikit/cni"
 )
@@ -38,6 +40,8 @@ func checkIfName(value string) error {
 		reason = "is longer than 15 bytes"
 	case value == "." || value == "..":
 		reason = "means a directory"
+	case !utf8.ValidString(value):
+		reason = "is not UTF-8"
 	case strings.ContainsFunc(value, func(r rune) bool { return r == '/' || r == ':' || r == 0 || unicode.IsSpace(r) }):
 		reason = "has a slash, a colon, white space or a zero byte"
 	default:
@@ -60,9 +64,21 @@ func checkPluginType(key, value string) error {
 	return nil
 }
 
+// checkNetNS refuses paths that neither an environment variable nor the cache could carry.
+func checkNetNS(value string) error {
+	if !utf8.ValidString(value) || strings.ContainsRune(value, 0) {
+		return &cni.FieldError{Key: "netNS", Value: value, Reason: "has a zero byte or is not UTF-8", Fix: "give the path of a namespace"}
+	}
+	return nil
+}
+
 // checkArgs refuses arguments that CNI_ARGS cannot carry.
 func checkArgs(args cni.Args) error {
-	if err := args.Validate(); err != nil {
+	err := args.Validate()
+	if err == nil && !utf8.ValidString(args.String()) {
+		err = errors.New("an argument is not UTF-8")
+	}
+	if err != nil {
 		return fmt.Errorf("args: %w; hand such a value over as a capability", err)
 	}
 	return nil

@@ -70,14 +70,12 @@ func (s script) answer(c seen) (string, *cni.Error) {
 	if err != nil {
 		return "", cni.Errorf(cni.CodeDecode, "%w", err)
 	}
-	result := object{}
+	version, _ := config.get("cniVersion")
+	result := object{{"cniVersion", version}, {"ips", json.RawMessage(`[{"address":"10.0.0.2/24"}]`)}}
 	if previous, ok := config.get("prevResult"); ok {
 		if result, err = parseDocument(previous); err != nil {
 			return "", cni.Errorf(cni.CodeDecode, "%w", err)
 		}
-	} else {
-		version, _ := config.get("cniVersion")
-		result = object{{"cniVersion", version}, {"ips", json.RawMessage(`[{"address":"10.0.0.2/24"}]`)}}
 	}
 	mark := "x-" + strings.TrimPrefix(c.Plugin, scriptedPrefix)
 	return string(result.with(mark, json.RawMessage(`12345678901234567890.0`)).encode()), nil
