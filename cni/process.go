@@ -75,7 +75,7 @@ func (p Process) withDefaults() Process {
 
 func (p Process) serve(ctx context.Context, h Handler, inv *Invocation) (doc []byte, err error) {
 	if inv.Command != "" {
-		if inv.Config, err = readAll(ctx, p.Stdin); err != nil {
+		if inv.Config, err = runRead(ctx, p.Stdin); err != nil {
 			return nil, err
 		}
 		if err := inv.Validate(); err != nil {
@@ -104,9 +104,9 @@ func checkDocument(doc []byte, command Command) error {
 	return nil
 }
 
-// readAll reads a stream to its end, or until the context ends, for a runtime may
+// runRead reads a stream to its end, or until the context ends, for a runtime may
 // never close it.
-func readAll(ctx context.Context, from io.Reader) ([]byte, error) {
+func runRead(ctx context.Context, from io.Reader) ([]byte, error) {
 	type outcome struct {
 		data []byte
 		err  error
