@@ -59,12 +59,15 @@ func (t *Table[K, V]) diffKey(seen view[K, V], key K, applies, deletes []change[
 		applies = append(applies, change[K, V]{op: Create, key: key, desired: want})
 	case seen.partial:
 	case wanted && there && !t.opts.Equal(want, have):
-		applies = append(applies, change[K, V]{op: Modify, key: key, desired: want, observed: &have})
+		applies = append(applies, change[K, V]{op: Modify, key: key, desired: want, observed: clone(have)})
 	case !wanted && there && t.synced:
-		deletes = append(deletes, change[K, V]{op: Remove, key: key, observed: &have})
+		deletes = append(deletes, change[K, V]{op: Remove, key: key, observed: clone(have)})
 	}
 	return applies, deletes
 }
+
+// clone moves v to the heap, for a change that keeps it; the many keys that need none stay off it.
+func clone[V any](v V) *V { return &v }
 
 // inOrder sorts by the text of the keys, so that rounds and plans do not depend on map order.
 func inOrder[K comparable, V any](cs []change[K, V], looked bool) []change[K, V] {

@@ -17,14 +17,15 @@ func (t *Table[K, V]) guard(r *round, deletes []change[K, V], looked bool) []cha
 	var released []change[K, V]
 	for _, c := range deletes {
 		since, ok := before[c.key]
-		switch {
-		case !ok:
-			w.held[c.key] = now
-		case looked && now.Sub(since) >= r.opts.HoldFor:
+		if ok && looked && now.Sub(since) >= r.opts.HoldFor {
 			released = append(released, c)
-		default:
-			w.held[c.key] = since
+			continue
 		}
+		if !ok {
+			since = now
+		}
+		w.held[c.key] = since
+		t.forget(c.key) // it waits for the second look, not for a retry
 	}
 	if len(w.held) > len(before) {
 		r.active = true

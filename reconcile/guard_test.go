@@ -1,0 +1,126 @@
+package reconcile_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/reconcile"
+	"github.com/cnikit/cnikit/reconcile/reconciletest"
+)
+
+func TestSynced(t *testing.T) {
+	subtests(t, rules{{"nothing is deleted before the first replace", func(t *testing.T) {
+		f := reconciletest.NewFake(vals{"old": 1, "a": 9})
+		tbl := reconcile.NewTable("one", f, opts{})
+		r := start(t, quiet, tbl)
+		tbl.Set("a", 1)
+		tbl.Set("b", 2)
+		pass(time.Second)
+		tbl.Unset("b")
+		r.Trigger()
+		pass(time.Hour)
+		require.False(t, tbl.Synced())
+		require.False(t, r.target("one").Converged)
+		require.ErrorContains(t, r.Status().Ready(0), "what is wanted")
+		require.Equal(t, vals{"old": 1, "a": 1, "b": 2}, f.Vals())
+
+		tbl.Replace(vals{"a": 1})
+		pass(time.Second)
+		require.True(t, tbl.Synced())
+		require.True(t, r.target("one").Converged)
+		require.Equal(t, vals{"a": 1}, f.Vals())
+	}}})
+}
+
+func TestGuard(t *testing.T) {
+	subtests(t, rules{
+		{"a surprising share is held until a second look agrees", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			r := start(t, quiet, tbl)
+			tbl.Replace(nil)
+			pass(5 * time.Millisecond)
+			require.Len(t, f.Vals(), 40)
+			require.Len(t, r.target("one").Held, 40)
+			require.Equal(t, 40, r.newRounds()[1].Held)
+			require.NoError(t, r.Status().Ready(0), "too much is not too little")
+			pass(9 * time.Second)
+			r.Trigger() // a look, but too soon to be a second opinion
+			pass(time.Second - 10*time.Millisecond)
+			require.Len(t, f.Vals(), 40)
+			pass(10 * time.Millisecond)
+			require.Empty(t, f.Vals())
+			require.Empty(t, r.target("one").Held)
+		}},
+		{"a source that recovers in time loses nothing", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			r := start(t, quiet, tbl)
+			f.Calls()
+			tbl.Replace(nil)
+			pass(9 * time.Second)
+			tbl.Replace(many(35, 1))
+			pass(5 * time.Millisecond)
+			require.Len(t, f.Vals(), 35, "what is left is no surprise and goes at once")
+			require.Len(t, writes(f.Calls()), 5)
+			require.Empty(t, r.target("one").Held)
+			pass(time.Hour)
+			require.Len(t, f.Vals(), 35)
+		}},
+		{"keys that join later wait for a second look of their own", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			start(t, quiet, tbl)
+			tbl.Replace(vals{"k00000": 1, "k00001": 1})
+			pass(5 * time.Second)
+			tbl.Unset("k00000")
+			pass(5*time.Second + 5*time.Millisecond)
+			require.Equal(t, vals{"k00000": 1, "k00001": 1}, f.Vals(), "the others go after ten seconds")
+			pass(5 * time.Second)
+			require.Equal(t, vals{"k00001": 1}, f.Vals())
+		}},
+		{"the floor is always allowed", func(t *testing.T) {
+			f, tbl := one(many(10, 1))
+			start(t, quiet, tbl)
+			tbl.Replace(nil)
+			pass(5 * time.Millisecond)
+			require.Empty(t, f.Vals())
+		}},
+		{"half is allowed", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			start(t, quiet, tbl)
+			tbl.Replace(many(20, 1))
+			pass(5 * time.Millisecond)
+			require.Len(t, f.Vals(), 20)
+		}},
+		{"changes one by one add up within a round", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			start(t, quiet, tbl)
+			for k := range many(40, 1) {
+				tbl.Unset(k)
+			}
+			pass(5 * time.Millisecond)
+			require.Len(t, f.Vals(), 40)
+		}},
+		{"a partial look confirms nothing", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			start(t, quiet, tbl)
+			tbl.Replace(nil)
+			pass(time.Second)
+			f.Hide("other")
+			pass(time.Hour)
+			require.Len(t, f.Vals(), 40)
+		}},
+		{"share 1 and a negative floor/never hold, hold everything", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			g := reconciletest.NewFake(vals{"a": 1})
+			small := reconcile.NewTable("small", g, opts{})
+			start(t, reconcile.Options{MaxDeleteShare: 1}, tbl)
+			start(t, reconcile.Options{DeleteFloor: -1}, small)
+			tbl.Replace(nil)
+			small.Replace(nil)
+			pass(5 * time.Millisecond)
+			require.Empty(t, f.Vals())
+			require.Len(t, g.Vals(), 1)
+		}},
+	})
+}
