@@ -1,0 +1,118 @@
+package vxlan
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/cnikit/cnikit/overlay"
+)
+
+// device is the VXLAN device. What depends on the present underlay is kept relative
+// to it, so that a wanted device needs no look at the kernel, and an observed one
+// that is right is equal to it.
+type device struct {
+	VNI, Port int
+	Local     netip.Addr
+	MAC       overlay.MAC
+	MTU       int    // 0: that of the underlay less the overhead
+	Underlay  string // name of the underlay link; empty: the one that carries Local
+	Learning  bool   // of forwarding entries
+	Down      bool
+	Unmarked  bool   // has not our alias
+	LinkLocal bool   // makes itself an IPv6 link-local address
+	Odd       string // other settings that nobody should have made
+}
+
+// changeable reports whether the kernel can make d of o without a new device.
+func (d device) changeable(o device) bool {
+	return d.VNI == o.VNI && d.Port == o.Port && d.Odd == o.Odd && d.Local.Is4() == o.Local.Is4()
+}
+
+func (d device) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "vni %d port %d local %v mac %v", d.VNI, d.Port, d.Local, d.MAC)
+	switch d.MTU {
+	case 0:
+		b.WriteString(" mtu auto")
+	default:
+		fmt.Fprintf(&b, " mtu %d", d.MTU)
+	}
+	if d.Underlay != "" {
+		fmt.Fprintf(&b, " dev %s", d.Underlay)
+	}
+	for _, flag := range []struct {
+		on   bool
+		name string
+	}{{d.Learning, "learning"}, {d.Down, "down"}, {d.Unmarked, "unmarked"}, {d.LinkLocal, "link-local"}} {
+		if flag.on {
+			b.WriteString(" " + flag.name)
+		}
+	}
+	if d.Odd != "" {
+		b.WriteString(" " + d.Odd)
+	}
+	return b.String()
+}
+
+// address is an address of the device; the key says which.
+type address struct {
+	Unusable bool // IPv6: tentative, or a duplicate was detected
+}
+
+// neighbor is where a tunnel address is; the key is the address.
+type neighbor struct {
+	MAC     overlay.MAC
+	Dynamic bool // not permanent
+}
+
+// fdbKey names a forwarding entry. The kernel keeps one destination per unicast MAC
+// address, and several for a group or the all-zero address.
+type fdbKey struct {
+	MAC   overlay.MAC
+	Group netip.Addr // the destination, when MAC can have several
+}
+
+func (k fdbKey) String() string {
+	if k.Group.IsValid() {
+		return k.MAC.String() + " to " + k.Group.String()
+	}
+	return k.MAC.String()
+}
+
+// fdbEntry is where frames for a MAC address are sent.
+type fdbEntry struct {
+	Dst     netip.Addr
+	VNI     int  // 0: that of the device
+	Dynamic bool // learned, or not permanent
+}
+
+// routeKey names a route: the kernel has one per destination, metric and (IPv4) type
+// of service.
+type routeKey struct {
+	Prefix netip.Prefix
+	Metric int
+	TOS    int
+}
+
+func (k routeKey) String() string {
+	switch {
+	case k.TOS != 0:
+		return fmt.Sprintf("%v metric %d tos %d", k.Prefix, k.Metric, k.TOS)
+	case k.Metric != Metric(k.Prefix):
+		return fmt.Sprintf("%v metric %d", k.Prefix, k.Metric)
+	default:
+		return k.Prefix.String()
+	}
+}
+
+// route is how a Pod CIDR is reached.
+type route struct {
+	Via, Src netip.Addr
+	Path     overlay.Path
+	Odd      string // other settings that nobody should have made
+}
+
+func (r route) String() string {
+	return strings.TrimSpace(fmt.Sprintf("%v via %v src %v %s", r.Path, r.Via, r.Src, r.Odd))
+}
