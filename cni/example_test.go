@@ -24,7 +24,7 @@ func (c config) Validate() error {
 }
 
 func add(_ context.Context, r *cni.Request[config]) (*cni.Result, error) {
-	fmt.Fprintln(os.Stderr, "whatever is printed goes to standard error")
+	r.Log.Info("logs go to standard error")
 	return &cni.Result{IPs: []cni.IP{{Address: r.Config.Address}}}, nil
 }
 

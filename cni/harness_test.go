@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,6 @@ type testConfig struct {
 	MTU    int               `json:"mtu"`
 	IPAM   testIPAM          `json:"ipam"`
 	Labels map[string]string `json:"labels"`
-	fault  error
 }
 
 type testIPAM struct {
@@ -34,7 +34,7 @@ func (c testConfig) Validate() error {
 	if strings.Contains(c.Bridge, "/") {
 		return &cni.FieldError{Key: "bridge", Value: c.Bridge, Reason: "contains a slash"}
 	}
-	return c.fault
+	return nil
 }
 
 type (
@@ -48,7 +48,7 @@ func testPlugin() plugin {
 	return plugin{
 		Type: "test",
 		Add: func(context.Context, *request) (*cni.Result, error) {
-			return &cni.Result{Interfaces: []cni.Interface{{Name: "eth0"}}}, nil
+			return &cni.Result{IPs: []cni.IP{{Address: netip.MustParsePrefix("10.0.0.5/24")}}}, nil
 		},
 		Del:            cni.NoState[testConfig],
 		Check:          cni.NoState[testConfig],
