@@ -35,10 +35,10 @@ var fixtures = []string{"internal/guest", "internal/netns", "internal/nft", "int
 // table is the import table. Packages that are planned have their rows already.
 var table = []row{
 	{path: "internal/archtest", why: "it judges the tree and must not depend on it"},
-	{path: "internal/netns", third: []string{netlink, netnsLib}, why: "namespaces alone: the lowest layer knows nothing about links"},
+	{path: "internal/netns", why: "namespaces alone: the lowest layer knows nothing about links"},
 	{path: "internal/nl", own: []string{"internal/netns"}, third: []string{netlinkAll, netnsLib}, why: "one place to count, name and test what is sent to the kernel"},
-	{path: "internal/nft", own: []string{"internal/netns"}, third: []string{nftables}, why: "one place for nftables"},
-	{path: "internal/testenv", own: []string{"internal/netns", "internal/nl"}, third: []string{netlink, netnsLib}, why: "probes what a test needs by trying it"},
+	{path: "internal/nft", own: []string{"internal/netns"}, why: "reads what nftables holds by itself, so that the kits that use it bring no nftables library"},
+	{path: "internal/testenv", own: []string{"internal/netns", "internal/nl"}, third: []string{netlink}, why: "probes what a test needs by trying it"},
 	{path: "internal/guest", own: []string{"internal/testenv"}, why: "boots other kernels for tests"},
 
 	{path: "cni", third: []string{cniTypes, cni100, cniVersion}, pure: true, why: "a plugin is executed for each pod: it must start fast, and its author must not inherit our dependencies"},
