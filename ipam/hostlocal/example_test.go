@@ -1,0 +1,41 @@
+package hostlocal_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/cnikit/cnikit/ipam"
+	"github.com/cnikit/cnikit/ipam/hostlocal"
+)
+
+// A store on disk, and what it looks like: the directory of host-local.
+func Example() {
+	dataDir, err := os.MkdirTemp("", "networks")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dataDir)
+
+	store, err := hostlocal.New(dataDir, "mynet")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	pool, err := ipam.NewPool(store, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	leases, err := pool.Allocate(context.Background(), ipam.Owner{ContainerID: "web", IfName: "eth0"}, ipam.Options{})
+	fmt.Println(leases, err)
+
+	content, err := os.ReadFile(filepath.Join(dataDir, "mynet", "10.1.0.2"))
+	fmt.Printf("%q %v\n", content, err)
+	// Output:
+	// [10.1.0.2/24 web/eth0] <nil>
+	// "web\r\neth0" <nil>
+}

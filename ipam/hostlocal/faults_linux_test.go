@@ -1,0 +1,129 @@
+package hostlocal
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/internal/testenv"
+	"github.com/cnikit/cnikit/ipam"
+)
+
+// A read-only file system gives a clear error and changes nothing.
+func TestReadOnly(t *testing.T) {
+	testenv.Root(t)
+	onTmpfs(t, "size=1m", func(dir string) {
+		s, err := New(dir, "net")
+		require.NoError(t, err)
+		p := poolOver(t, s, "10.1.0.0/24")
+		allocate(t, p, "a")
+		before := snapshot(t, s.dir)
+		require.NoError(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+
+		_, err = p.Allocate(t.Context(), owner("b"), ipam.Options{})
+		require.ErrorIs(t, err, syscall.EROFS, "add")
+		assert.ErrorContains(t, err, "reserve 10.1.0.3")
+		require.ErrorIs(t, p.Release(t.Context(), owner("a")), syscall.EROFS, "del")
+		require.ErrorIs(t, p.Retain(t.Context(), nil), syscall.EROFS, "gc")
+		require.NoError(t, p.Release(t.Context(), owner("unknown")), "del/unknown")
+		leases, err := p.Leases(t.Context(), owner("a"))
+		require.NoError(t, err, "check")
+		assert.Len(t, leases, 1)
+		assert.Equal(t, before, snapshot(t, s.dir))
+
+		fresh, err := New(dir, "other")
+		require.NoError(t, err)
+		_, err = poolOver(t, fresh, "10.1.0.0/24").Allocate(t.Context(), owner("b"), ipam.Options{})
+		require.ErrorIs(t, err, syscall.EROFS)
+		assert.NoDirExists(t, fresh.dir)
+	})
+}
+
+// A full file system fails an allocation wherever it strikes, leaves no lease
+// behind, and does not keep anybody from releasing.
+func TestFull(t *testing.T) {
+	testenv.Root(t)
+	var succeeded bool
+	for inodes := 8; inodes < 24; inodes++ {
+		onTmpfs(t, fmt.Sprintf("nr_inodes=%d", inodes), func(dir string) {
+			s, err := New(dir, "net")
+			require.NoError(t, err)
+			p := poolOver(t, s, "10.1.0.0/24", "fd00::/64")
+			if _, err := p.Allocate(t.Context(), owner("a"), ipam.Options{}); err != nil {
+				require.ErrorIs(t, err, syscall.ENOSPC)
+				assertNoLease(t, s)
+				return
+			}
+			before := snapshot(t, s.dir)
+			if _, err := p.Allocate(t.Context(), owner("b"), ipam.Options{}); err != nil {
+				require.ErrorIs(t, err, syscall.ENOSPC)
+				after := snapshot(t, s.dir)
+				delete(before, lastName(0)) // may have moved on
+				delete(after, lastName(0))
+				assert.Equal(t, before, after)
+			} else {
+				succeeded = true
+			}
+			require.NoError(t, p.Release(t.Context(), owner("a")))
+			require.NoError(t, p.Release(t.Context(), owner("b")))
+			assertNoLease(t, s)
+		})
+	}
+	assert.True(t, succeeded, "the largest file system has room for both")
+
+	onTmpfs(t, "size=16k", func(dir string) {
+		s, err := New(dir, "net")
+		require.NoError(t, err)
+		p := poolOver(t, s, "10.1.0.0/24")
+		allocate(t, p, "a")
+		fill(t, filepath.Join(dir, "filler"))
+		_, err = p.Allocate(t.Context(), owner("b"), ipam.Options{})
+		require.ErrorIs(t, err, syscall.ENOSPC, "no data block left")
+		require.NoError(t, p.Release(t.Context(), owner("a")))
+		assertNoLease(t, s)
+	})
+}
+
+func assertNoLease(t *testing.T, s *Store) {
+	t.Helper()
+	entries, err := os.ReadDir(s.dir)
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	for _, e := range entries {
+		_, isLease := addrOf(e.Name())
+		assert.False(t, isLease, e.Name())
+	}
+	assert.NoFileExists(t, filepath.Join(s.scratch, "prepared"))
+}
+
+func fill(t *testing.T, path string) {
+	t.Helper()
+	err := os.WriteFile(path, make([]byte, 1<<20), 0o600)
+	require.ErrorIs(t, err, syscall.ENOSPC)
+}
+
+// onTmpfs calls fn with a directory that is a file system of its own, on a
+// thread in a mount namespace of its own; both end with it.
+func onTmpfs(t *testing.T, options string, fn func(dir string)) {
+	t.Helper()
+	dir := t.TempDir()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		assert.NoError(t, syscall.Unshare(syscall.CLONE_NEWNS|syscall.CLONE_FS))
+		assert.NoError(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
+		if !assert.NoError(t, syscall.Mount("tmpfs", dir, "tmpfs", 0, options)) {
+			return
+		}
+		fn(dir)
+	}()
+	<-done
+}

@@ -1,0 +1,102 @@
+package hostlocal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cnikit/cnikit/ipam"
+)
+
+// Names and bytes of the reference plugin's format.
+const (
+	lockName   = "lock"
+	lastPrefix = "last_reserved_ip."
+	lineBreak  = "\r\n"
+)
+
+// maxRecord bounds what is read as a record, in bytes; the names of an
+// attachment are far shorter.
+const maxRecord = 4096
+
+// tornAge is how old an empty file has to be before it counts as the remains of
+// a crash. The lock alone would do for the reference plugin; the age protects
+// writers that ignore the lock, between creating a file and filling it.
+const tornAge = 10 * time.Second
+
+func lastName(set int) string { return lastPrefix + strconv.Itoa(set) }
+
+// encodeRecord returns the content of an address file.
+func encodeRecord(o ipam.Owner) []byte {
+	return []byte(o.ContainerID + lineBreak + o.IfName)
+}
+
+// decodeRecord reads the content of an address file. The reference plugin
+// ignores white space around it. Content that names no container yields the
+// zero Owner.
+func decodeRecord(data []byte) ipam.Owner {
+	id, ifName, _ := strings.Cut(string(bytes.TrimSpace(data)), "\n")
+	o := ipam.Owner{ContainerID: strings.TrimSpace(id), IfName: strings.TrimSpace(ifName)}
+	probe := o
+	if probe.IfName == "" {
+		probe.IfName = "eth0" // an old record: only the container is checked
+	}
+	if probe.Validate() != nil {
+		return ipam.Owner{}
+	}
+	return o
+}
+
+// addrOf returns the address a file is named after.
+func addrOf(name string) (netip.Addr, bool) {
+	addr, err := netip.ParseAddr(name)
+	if err != nil || addr.Zone() != "" || addr.Is4In6() || addr.String() != name {
+		return netip.Addr{}, false
+	}
+	return addr, true
+}
+
+var errNoRecord = errors.New("is not a regular file of a lease's size")
+
+// record is an address file as found.
+type record struct {
+	owner ipam.Owner // zero: damaged
+	empty bool       // without content: nothing, or blocks of zeros that never got their data
+	young bool       // changed so recently that a writer may still be at work
+}
+
+// torn reports that the record is what a crash leaves behind: a free address.
+func (r record) torn() bool { return r.empty && !r.young }
+
+// readRecord reads an address file.
+func readRecord(path string) (record, error) {
+	info, data, err := readFile(path)
+	if err != nil {
+		return record{}, fmt.Errorf("read lease: %w", err)
+	}
+	return record{
+		owner: decodeRecord(data),
+		empty: len(bytes.Trim(data, "\x00")) == 0,
+		young: time.Since(info.ModTime()).Abs() < tornAge,
+	}, nil
+}
+
+// readFile reads a file of a record's size. It never follows links, and never
+// blocks on what is no regular file.
+func readFile(path string) (fs.FileInfo, []byte, error) {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxRecord {
+		return nil, nil, fmt.Errorf("%s: %w", path, errNoRecord)
+	}
+	data, err := os.ReadFile(path)
+	return info, data, err
+}
