@@ -1,38 +1,112 @@
 package overlay
 
-// TrackerOptions configure a [Tracker].
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// TrackerOptions configure a [Tracker]. The callbacks may be nil. They are called on the goroutine that caused the change,
+// one at a time and in order, and must not call the tracker's other methods than Topology.
 type TrackerOptions struct {
 	Local  Local
 	Policy Policy
-	// OnTopology is called after each change of the topology, Problems included, by the goroutine that caused it.
-	OnTopology func(Topology)
-	// OnError is called when the backend refuses a topology.
+	// OnProblems is called with all problems when they changed, with none when the last one is gone.
+	OnProblems func([]Problem)
+	// OnError is called when the backend refuses a topology. The next change is offered to it again.
 	OnError func(error)
 }
 
-// A Tracker keeps the nodes that a source delivers and gives the backend a new topology on each change. It is a [Sink], safe
-// for concurrent use. Until the first Replace it plans nothing: a network known in part is no topology.
+// A Tracker keeps the nodes that a source delivers and gives the backend a new topology on each change of it. It is a
+// [Sink], safe for concurrent use. Until the first Replace it plans nothing: a network known in part is no topology.
+//
+// It calls [Plan] for each change of a node, at a cost proportional to the number of nodes. Changes of a node in nothing
+// that [Node] holds cost a comparison.
 type Tracker struct {
 	backend Backend
-	opts    TrackerOptions
+	current atomic.Pointer[Topology]
+
+	mu        sync.Mutex // guards the rest, and orders the calls of the backend and the callbacks
+	opts      TrackerOptions
+	nodes     map[string]Node
+	synced    bool
+	delivered bool // the backend has taken the current topology
 }
 
 var _ Sink = (*Tracker)(nil)
 
-// NewTracker returns a tracker for the backend.
-func NewTracker(b Backend, o TrackerOptions) *Tracker { return &Tracker{backend: b, opts: o} }
+// NewTracker returns a tracker that delivers to the backend.
+func NewTracker(b Backend, o TrackerOptions) *Tracker {
+	return &Tracker{backend: b, opts: o, nodes: map[string]Node{}}
+}
 
-// Replace implements [Sink].
-func (t *Tracker) Replace(nodes []Node) {}
+// Replace implements [Sink]. Of nodes with one name the last is kept, because a source names its nodes apart.
+func (t *Tracker) Replace(nodes []Node) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.nodes)
+	for _, n := range nodes {
+		t.nodes[n.Name] = n.clone()
+	}
+	t.synced = true
+	t.update()
+}
 
 // Upsert implements [Sink].
-func (t *Tracker) Upsert(node Node) {}
+func (t *Tracker) Upsert(node Node) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if old, ok := t.nodes[node.Name]; ok && old.Equal(node) && t.delivered {
+		return
+	}
+	t.nodes[node.Name] = node.clone()
+	t.update()
+}
 
 // Delete implements [Sink].
-func (t *Tracker) Delete(name string) {}
+func (t *Tracker) Delete(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.nodes, name)
+	t.update()
+}
 
 // SetLocal gives new facts about the own node, such as after a change of its addresses.
-func (t *Tracker) SetLocal(l Local) {}
+func (t *Tracker) SetLocal(l Local) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.opts.Local = l
+	t.update()
+}
 
-// Topology returns the present topology, and whether there is one yet.
-func (t *Tracker) Topology() (Topology, bool) { return Topology{}, false }
+// Topology returns the present topology, and false as long as there is none. It never waits. The topology is shared and must
+// not be changed.
+func (t *Tracker) Topology() (Topology, bool) {
+	if p := t.current.Load(); p != nil {
+		return *p, true
+	}
+	return Topology{}, false
+}
+
+// update plans and, if anything came of it, tells the backend. It is called with t.mu held.
+func (t *Tracker) update() {
+	if !t.synced {
+		return
+	}
+	next := Plan(slices.Collect(maps.Values(t.nodes)), t.opts.Local, t.opts.Policy)
+	previous, known := t.Topology()
+	if known && t.delivered && next.Equal(previous) {
+		return
+	}
+	t.current.Store(&next)
+	if t.opts.OnProblems != nil && !slices.Equal(next.Problems, previous.Problems) {
+		t.opts.OnProblems(slices.Clone(next.Problems))
+	}
+	err := t.backend.SetTopology(next)
+	t.delivered = err == nil
+	if err != nil && t.opts.OnError != nil {
+		t.opts.OnError(fmt.Errorf("set topology of backend %s: %w", t.backend.Name(), err))
+	}
+}
