@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -36,4 +37,9 @@ type Peer struct {
 func (p Peer) Equal(o Peer) bool {
 	return p.Name == o.Name && p.UID == o.UID && p.MAC == o.MAC && p.Underlay == o.Underlay && p.Path == o.Path &&
 		slices.Equal(p.PodCIDRs, o.PodCIDRs)
+}
+
+// String prints the fields that matter to people.
+func (p Peer) String() string {
+	return fmt.Sprintf("%s at %v by %v, MAC %v, pods %v", p.Name, p.Underlay, p.Path, p.MAC, p.PodCIDRs)
 }

@@ -1,6 +1,7 @@
 package overlay
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -35,6 +36,21 @@ type Topology struct {
 func (t Topology) Equal(o Topology) bool {
 	return (t.Self == nil) == (o.Self == nil) && (t.Self == nil || t.Self.Equal(*o.Self)) &&
 		slices.EqualFunc(t.Peers, o.Peers, Peer.Equal) && slices.Equal(t.Problems, o.Problems)
+}
+
+// String prints the own node, each peer and each problem on a line of its own.
+func (t Topology) String() string {
+	var b strings.Builder
+	if t.Self != nil {
+		fmt.Fprintf(&b, "self %v\n", t.Self)
+	}
+	for _, p := range t.Peers {
+		fmt.Fprintf(&b, "peer %v\n", p)
+	}
+	for _, p := range t.Problems {
+		fmt.Fprintf(&b, "problem: %v\n", p)
+	}
+	return b.String()
 }
 
 // Plan turns nodes into a topology. It is pure, and the same set of nodes in any order gives the same topology.

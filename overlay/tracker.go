@@ -30,7 +30,7 @@ type Tracker struct {
 
 	mu        sync.Mutex // guards the rest, and orders the calls of the backend and the callbacks
 	opts      TrackerOptions
-	nodes     map[string]Node
+	nodes     map[string][]Node // by name; more than one if the source says so
 	synced    bool
 	delivered bool // the backend has taken the current topology
 }
@@ -39,16 +39,16 @@ var _ Sink = (*Tracker)(nil)
 
 // NewTracker returns a tracker that delivers to the backend.
 func NewTracker(b Backend, o TrackerOptions) *Tracker {
-	return &Tracker{backend: b, opts: o, nodes: map[string]Node{}}
+	return &Tracker{backend: b, opts: o, nodes: map[string][]Node{}}
 }
 
-// Replace implements [Sink]. Of nodes with one name the last is kept, because a source names its nodes apart.
+// Replace implements [Sink].
 func (t *Tracker) Replace(nodes []Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	clear(t.nodes)
 	for _, n := range nodes {
-		t.nodes[n.Name] = n.clone()
+		t.nodes[n.Name] = append(t.nodes[n.Name], n.clone())
 	}
 	t.synced = true
 	t.update()
@@ -58,10 +58,10 @@ func (t *Tracker) Replace(nodes []Node) {
 func (t *Tracker) Upsert(node Node) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if old, ok := t.nodes[node.Name]; ok && old.Equal(node) && t.delivered {
+	if slices.EqualFunc(t.nodes[node.Name], []Node{node}, Node.Equal) && t.delivered {
 		return
 	}
-	t.nodes[node.Name] = node.clone()
+	t.nodes[node.Name] = []Node{node.clone()}
 	t.update()
 }
 
@@ -95,7 +95,7 @@ func (t *Tracker) update() {
 	if !t.synced {
 		return
 	}
-	next := Plan(slices.Collect(maps.Values(t.nodes)), t.opts.Local, t.opts.Policy)
+	next := Plan(slices.Concat(slices.Collect(maps.Values(t.nodes))...), t.opts.Local, t.opts.Policy)
 	previous, known := t.Topology()
 	if known && t.delivered && next.Equal(previous) {
 		return

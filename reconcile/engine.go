@@ -87,12 +87,19 @@ func (e *Engine) due() time.Time {
 	return first
 }
 
-// round makes one pass over the targets.
+// round makes one pass over the targets and publishes it, unless it did nothing or was interrupted.
 func (e *Engine) round(ctx context.Context, resync bool) {
 	if e.lock(ctx) != nil {
 		return
 	}
-	defer e.unlock()
+	r := e.pass(ctx, resync)
+	e.unlock()
+	if r.active && ctx.Err() == nil {
+		e.finish(r)
+	}
+}
+
+func (e *Engine) pass(ctx context.Context, resync bool) *round {
 	select {
 	case <-e.woken: // whatever woke us is seen by this round
 	default:
@@ -100,7 +107,7 @@ func (e *Engine) round(ctx context.Context, resync bool) {
 	r := newRound(e.opts, resync)
 	for _, t := range e.targets {
 		if ctx.Err() != nil {
-			return
+			return r
 		}
 		t.applies(ctx, r)
 	}
@@ -110,14 +117,11 @@ func (e *Engine) round(ctx context.Context, resync bool) {
 	if resync && e.opts.Resync > 0 {
 		e.resyncAt = time.Now().Add(time.Duration(float64(e.opts.Resync) * (0.9 + rand.Float64()/5)))
 	}
-	e.finish(ctx, r)
+	return r
 }
 
-// finish publishes a round that did anything.
-func (e *Engine) finish(ctx context.Context, r *round) {
-	if !r.active || ctx.Err() != nil { // an interrupted round says nothing
-		return
-	}
+// finish publishes a round.
+func (e *Engine) finish(r *round) {
 	e.rounds++
 	r.Number, r.Took, r.Full = e.rounds, time.Since(r.Started), r.Looks == len(e.targets)
 	e.mu.Lock()

@@ -23,7 +23,7 @@ type Options struct {
 	HoldFor        time.Duration // from holding deletes back to the second look that may release them; default 10 s
 
 	Log     *slog.Logger // nil discards
-	OnRound func(Round)  // called after each round, on the goroutine of Run; must not block
+	OnRound func(Round)  // called after each round, on the goroutine of Run; may call the engine, must not block
 }
 
 func (o Options) withDefaults() Options {

@@ -77,6 +77,20 @@ emptied (phase 2), after routes:
 			require.False(t, p.Empty())
 			require.Equal(t, "one (phase 0): bad key\n", p.String())
 		}},
+		{"can be asked for, like the status, after a round", func(t *testing.T) {
+			_, tbl := one(nil)
+			var e *reconcile.Engine
+			ctx, cancel := context.WithCancel(t.Context())
+			e, err := reconcile.New(reconcile.Options{Targets: []reconcile.Target{tbl}, OnRound: func(r reconcile.Round) {
+				p, err := e.Plan(ctx)
+				require.NoError(t, err)
+				require.True(t, p.Empty())
+				require.Equal(t, r, e.Status().Round)
+				cancel()
+			}})
+			require.NoError(t, err)
+			require.NoError(t, e.Run(ctx))
+		}},
 		{"waits for the round under way, or for its context", func(t *testing.T) {
 			f, tbl := one(vals{"a": 1})
 			f.Remove("a")
