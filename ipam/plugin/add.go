@@ -1,0 +1,102 @@
+package plugin
+
+import (
+	"context"
+	"net/netip"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/ipam"
+)
+
+// add does everything that can fail on its own before it takes an address.
+func (s server) add(ctx context.Context, r *cni.Request[Config]) (*cni.Result, error) {
+	a, sets, err := s.openWithRanges(r)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkCount(r.CNIVersion, sets); err != nil {
+		return nil, err
+	}
+	opts, err := options(r)
+	if err != nil {
+		return nil, err
+	}
+	result, err := frame(r.Config)
+	if err != nil {
+		return nil, err
+	}
+	leases, err := allocate(ctx, r, a, opts)
+	if err != nil {
+		return nil, report(err)
+	}
+	for _, l := range leases {
+		result.IPs = append(result.IPs, cni.IP{Address: l.Address, Gateway: l.Gateway})
+	}
+	return result, nil
+}
+
+// allocate registers the release of what it takes. An owner that had addresses
+// before keeps them, whatever becomes of this ADD.
+func allocate(ctx context.Context, r *cni.Request[Config], a ipam.Allocator, opts ipam.Options) ([]ipam.Lease, error) {
+	had, err := a.Leases(ctx, owner(r))
+	if err != nil {
+		return nil, err
+	}
+	if len(had) == 0 {
+		r.Undo("address allocation", func(ctx context.Context) error { return a.Release(ctx, owner(r)) })
+	}
+	return a.Allocate(ctx, owner(r), opts)
+}
+
+// options collects the requested addresses. As with host-local they add up: those
+// of CNI_ARGS, of args.cni.ips and of the capability ips must all be satisfied.
+func options(r *cni.Request[Config]) (ipam.Options, error) {
+	var opts ipam.Options
+	if text, _ := r.Args.Get("IP"); text != "" {
+		addr, err := parseAddr(text)
+		if err != nil {
+			return opts, cni.Errorf(cni.CodeInvalidEnvironment, "CNI_ARGS: IP=%q is not an IP address; request one such as 10.1.0.5", text)
+		}
+		opts.Requested = []netip.Addr{addr}
+	}
+	more, err := r.Config.requested()
+	opts.Requested = append(opts.Requested, more...)
+	return opts, err
+}
+
+// frame is the result without addresses.
+func frame(c Config) (*cni.Result, error) {
+	routes, err := c.routes()
+	if err != nil {
+		return nil, err
+	}
+	result := &cni.Result{Routes: routes}
+	if path := c.IPAM.ResolvConf; path != "" {
+		if result.DNS, err = readResolvConf(path); err != nil {
+			return nil, &cni.FieldError{Key: "ipam.resolvConf", Value: path, Reason: err.Error(),
+				Fix: "name a readable file in the form of resolv.conf, or leave the key out"}
+		}
+	}
+	return result, nil
+}
+
+// checkCount refuses what an ADD cannot answer: no range at all, or more addresses
+// than a result of an old version has places for.
+func checkCount(version string, sets []ipam.RangeSet) error {
+	if len(sets) == 0 {
+		return &cni.FieldError{Key: "ipam.ranges", Reason: "there is no range to take an address from",
+			Fix: `add "subnet" or "ranges" to ipam, or pass the capability ipRanges`}
+	}
+	if version != "0.1.0" && version != "0.2.0" {
+		return nil
+	}
+	perFamily := map[bool]int{}
+	for _, s := range sets {
+		is4 := s[0].Start.Is4()
+		if perFamily[is4]++; perFamily[is4] > 1 {
+			return &cni.FieldError{Key: "cniVersion", Value: version, Reason: "has room for one address of each family",
+				Fix: "use 0.3.0 or later, or one range set for each family"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/ipam"
+)
+
+const dualStack = `"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00:1::/64"}]]`
+
+func TestAddResult(t *testing.T) {
+	n := newNetwork(t)
+	resolv := filepath.Join(t.TempDir(), "resolv.conf")
+	require.NoError(t, os.WriteFile(resolv, []byte("nameserver 10.0.0.53\nsearch a.example b.example\n"), 0o600))
+	config := n.config(dualStack + `,"resolvConf":"` + resolv + `","routes":[{"dst":"0.0.0.0/0"},{"dst":"fd00::/8","gw":"fd00:1::1","mtu":1400,"x":1}]`)
+	want := `{"cniVersion":"1.1.0",` +
+		`"dns":{"nameservers":["10.0.0.53"],"search":["a.example","b.example"]},` +
+		`"ips":[{"address":"10.1.0.2/24","gateway":"10.1.0.1"},{"address":"fd00:1::2/64","gateway":"fd00:1::1"}],` +
+		`"routes":[{"dst":"0.0.0.0/0"},{"dst":"fd00::/8","gw":"fd00:1::1","mtu":1400,"x":1}]}`
+	for range 2 { // add/idempotent
+		out, err := n.call(t, cni.CommandAdd, "a", config)
+		require.NoError(t, err)
+		assert.Equal(t, want, compact(t, out))
+	}
+	assert.Equal(t, []string{"10.1.0.3/24", "fd00:1::3/64"}, n.add(t, "b", config))
+}
+
+func TestAddVersions(t *testing.T) {
+	for _, version := range cni.SupportedVersions() {
+		t.Run(version, func(t *testing.T) {
+			n := newNetwork(t)
+			n.version = version
+			assert.Equal(t, []string{"10.1.0.2/24", "fd00:1::2/64"}, n.add(t, "a", n.config(dualStack)))
+			require.NoError(t, n.do(t, cni.CommandDel, "a", n.config(dualStack)))
+			assert.Empty(t, n.leases(t))
+		})
+	}
+}
+
+// The forms in which ranges arrive, in host-local's order.
+func TestAddRanges(t *testing.T) {
+	for name, c := range map[string]struct {
+		ipam, other string
+		want        []string
+	}{
+		"single":            {`"subnet":"10.1.0.0/24"`, "", []string{"10.1.0.2/24"}},
+		"single with all":   {`"subnet":"10.1.0.0/24","rangeStart":"10.1.0.9","rangeEnd":"10.1.0.20","gateway":"10.1.0.9"`, "", []string{"10.1.0.10/24"}},
+		"single before set": {`"ranges":[[{"subnet":"10.2.0.0/24"}]],"subnet":"10.1.0.0/24"`, "", []string{"10.1.0.2/24", "10.2.0.2/24"}},
+		"runtime first": {`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ipRanges":[[{"subnet":"10.3.0.0/24","rangeStart":"10.3.0.7"}]]}`,
+			[]string{"10.3.0.7/24", "10.1.0.2/24"}},
+		"runtime only":           {``, `"runtimeConfig":{"ipRanges":[[{"subnet":"fd00::/64"}]]}`, []string{"fd00::2/64"}},
+		"stray single keys":      {`"gateway":"10.9.9.9","ranges":[[{"subnet":"10.2.0.0/24"}]]`, "", []string{"10.2.0.2/24"}},
+		"next range of the set":  {`"ranges":[[{"subnet":"10.1.0.0/30"},{"subnet":"10.2.0.0/24"}]]`, "", []string{"10.1.0.2/30"}},
+		"point to point":         {`"subnet":"10.1.0.0/31"`, "", []string{"10.1.0.1/31"}},
+		"one address, no router": {`"subnet":"10.1.0.7/32"`, "", []string{"10.1.0.7/32"}},
+		"unknown keys":           {`"subnet":"10.1.0.0/24","x":{}`, `"y":[1]`, []string{"10.1.0.2/24"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNetwork(t)
+			var others []string
+			if c.other != "" {
+				others = append(others, c.other)
+			}
+			assert.Equal(t, c.want, n.add(t, "a", n.config(c.ipam, others...)))
+		})
+	}
+}
+
+func TestAddRequested(t *testing.T) {
+	n := newNetwork(t)
+	config := n.config(`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/24"}],[{"subnet":"fd00:1::/64"}]]`,
+		`"args":{"cni":{"ips":["10.2.0.20"]}}`, `"runtimeConfig":{"ips":["fd00:1::30/64","10.1.0.10"]}`)
+	assert.Equal(t, []string{"10.1.0.10/24", "10.2.0.20/24", "fd00:1::30/64"},
+		n.add(t, "a", config, "IgnoreUnknown=1", "IP=10.1.0.10", "K8S_POD_NAME=x"), "all three together; the same one twice is one")
+
+	one := n.config(`"subnet":"10.1.0.0/24"`)
+	assert.Equal(t, []string{"10.1.0.11/24"}, n.add(t, "b", one, "IP="), "an empty IP requests nothing")
+	assert.Equal(t, []string{"10.1.0.40/24"}, n.add(t, "c", one, "IP=10.1.0.40/24"))
+
+	before := n.files(t)
+	for name, c := range map[string]struct {
+		config, args string
+		code         cni.Code
+		want         string
+	}{
+		"taken":         {one, "IP=10.1.0.40", cni.CodeTryAgain, "10.1.0.40 belongs to c/eth0"},
+		"gateway":       {one, "IP=10.1.0.1", cni.CodeInvalidConfig, "10.1.0.1 is the gateway"},
+		"in no range":   {one, "IP=10.9.0.1", cni.CodeInvalidConfig, "10.9.0.1 lies in no range"},
+		"two of a set":  {n.config(`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ips":["10.1.0.51"]}`), "IP=10.1.0.50", cni.CodeInvalidConfig, "both requested"},
+		"garbage":       {one, "IP=10.1.0", cni.CodeInvalidEnvironment, `CNI_ARGS: IP="10.1.0" is not an IP address`},
+		"garbage args":  {n.config(`"subnet":"10.1.0.0/24"`, `"args":{"cni":{"ips":["x"]}}`), "", cni.CodeInvalidConfig, `args.cni.ips[0]="x": is not an IP address`},
+		"garbage empty": {n.config(`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ips":["10.1.0.9",""]}`), "", cni.CodeInvalidConfig, `runtimeConfig.ips[1]="": is not an IP address`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := n.call(t, cni.CommandAdd, "d", c.config, c.args)
+			requireCode(t, c.code, err)
+			assert.ErrorContains(t, err, c.want)
+			assert.Equal(t, before, n.files(t), "nothing stays behind")
+		})
+	}
+	t.Run("another than held", func(t *testing.T) {
+		_, err := n.call(t, cni.CommandAdd, "c", one, "IP=10.1.0.41")
+		requireCode(t, cni.CodeInvalidConfig, err)
+		assert.Equal(t, before, n.files(t))
+	})
+}
+
+// Bad configuration is refused with key, value, reason and way out, by every
+// command but those that clean up, and nothing stays behind.
+func TestConfigRefused(t *testing.T) {
+	for want, c := range map[string]struct{ ipam, other string }{
+		`ipam.subnet="10.1.0.5/24": has host bits set; write 10.1.0.0/24`:                              {`"subnet":"10.1.0.5/24"`, ""},
+		`ipam.gateway="10.2.0.1": is outside the subnet 10.1.0.0/24; name an address of the subnet`:    {`"subnet":"10.1.0.0/24","gateway":"10.2.0.1"`, ""},
+		`ipam.ranges[1][0].rangeEnd="10.3.0.1": is outside the subnet`:                                 {`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/24","rangeEnd":"10.3.0.1"}]]`, ""},
+		`ipam.ranges[0][1].subnet="": is missing; name the subnet`:                                     {`"ranges":[[{"subnet":"10.1.0.0/24"},{}]]`, ""},
+		`ipam.ranges[0][1].subnet="fd00::/64": is of another address family`:                           {`"ranges":[[{"subnet":"10.1.0.0/24"},{"subnet":"fd00::/64"}]]`, ""},
+		`ipam.ranges[0][0].subnet="10.1.0.0/25": 10.1.0.1-10.1.0.126 overlaps 10.1.0.1-10.1.0.254`:     {`"subnet":"10.1.0.0/24","ranges":[[{"subnet":"10.1.0.0/25"}]]`, ""},
+		`ipam.ranges[1]=[]: range set is empty; give it at least one range`:                            {`"ranges":[[{"subnet":"10.1.0.0/24"}],[]]`, ""},
+		`runtimeConfig.ipRanges[0][0].subnet="x": is not a subnet in CIDR form`:                        {`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ipRanges":[[{"subnet":"x"}]]}`},
+		`ipam.routes=[{"dst":"default"}]: routes[0].dst: "default" is not an IP address with a prefix`: {`"subnet":"10.1.0.0/24","routes":[{"dst":"default"}]`, ""},
+		`ipam.routes={}: routes: is {}, want a list of objects; write routes such as`:                  {`"subnet":"10.1.0.0/24","routes":{}`, ""},
+		`ipam.dataDir="networks": is not an absolute path; write one such as /var/lib/cni/networks`:    {`"subnet":"10.1.0.0/24","dataDir":"networks"`, ""},
+	} {
+		t.Run(want, func(t *testing.T) {
+			n := newNetwork(t)
+			var others []string
+			if c.other != "" {
+				others = append(others, c.other)
+			}
+			config := n.config(c.ipam, others...)
+			for _, command := range []cni.Command{cni.CommandAdd, cni.CommandCheck, cni.CommandStatus} {
+				err := n.do(t, command, "a", config)
+				requireCode(t, cni.CodeInvalidConfig, err)
+				assert.ErrorContains(t, err, want)
+			}
+			assert.NoDirExists(t, n.dataDir)
+			if strings.Contains(want, "dataDir") {
+				return
+			}
+			require.NoError(t, n.do(t, cni.CommandDel, "a", config))
+			require.NoError(t, n.do(t, cni.CommandGC, "a", strings.TrimSuffix(config, "}")+`,"cni.dev/valid-attachments":[]}`))
+		})
+	}
+}
+
+func TestAddRefused(t *testing.T) {
+	n := newNetwork(t)
+	t.Run("no range", func(t *testing.T) {
+		_, err := n.call(t, cni.CommandAdd, "a", n.config(""))
+		requireCode(t, cni.CodeInvalidConfig, err)
+		assert.ErrorContains(t, err, `ipam.ranges=null: there is no range to take an address from; add "subnet" or "ranges"`)
+	})
+	t.Run("too many for an old version", func(t *testing.T) {
+		old := &network{n.handler, n.dataDir, "0.2.0"}
+		_, err := old.call(t, cni.CommandAdd, "a", old.config(`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/24"}]]`))
+		requireCode(t, cni.CodeInvalidConfig, err)
+		assert.ErrorContains(t, err, `cniVersion="0.2.0": has room for one address of each family`)
+	})
+	t.Run("resolvConf", func(t *testing.T) {
+		_, err := n.call(t, cni.CommandAdd, "a", n.config(`"subnet":"10.1.0.0/24","resolvConf":"/nowhere/resolv.conf"`))
+		requireCode(t, cni.CodeInvalidConfig, err)
+		assert.ErrorContains(t, err, `ipam.resolvConf="/nowhere/resolv.conf": open /nowhere/resolv.conf: no such file`)
+	})
+	assert.NoDirExists(t, n.dataDir)
+	t.Run("exhausted", func(t *testing.T) {
+		config := n.config(`"ranges":[[{"subnet":"fd00::/64"}],[{"subnet":"10.1.0.0/30"}]]`)
+		require.NoError(t, n.do(t, cni.CommandStatus, "", config))
+		n.add(t, "a", config)
+		requireCode(t, cni.CodeNotAvailable, n.do(t, cni.CommandStatus, "", config))
+		_, err := n.call(t, cni.CommandAdd, "b", config)
+		requireCode(t, cni.CodeNotAvailable, err)
+		assert.ErrorContains(t, err, "range set 1 (10.1.0.1-10.1.0.2): no free address: all 1 are taken")
+		assert.Equal(t, []string{"10.1.0.2", "fd00::2"}, n.leases(t))
+	})
+}
+
+// What an ADD took is given back when it is cancelled afterwards; what the owner
+// had before is not.
+func TestAddUndo(t *testing.T) {
+	pool, err := ipam.NewPool(ipam.NewMemory(), ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	require.NoError(t, err)
+	o := ipam.Owner{ContainerID: "a", IfName: "eth0"}
+	for _, before := range []bool{false, true} {
+		if before {
+			_, err = pool.Allocate(t.Context(), o, ipam.Options{})
+			require.NoError(t, err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		h := Over("test", func(*cni.Request[Config], []ipam.RangeSet) (ipam.Allocator, error) {
+			return cancelling{pool, cancel}, nil
+		}).Handler()
+		n := newNetwork(t)
+		_, err := h.Handle(ctx, cni.Invocation{Command: cni.CommandAdd, ContainerID: "a", IfName: "eth0",
+			NetNS: "/proc/self/ns/net", Config: []byte(n.config(`"subnet":"10.1.0.0/24"`))})
+		requireCode(t, cni.CodeTryAgain, err)
+		leases, err := pool.Leases(t.Context(), o)
+		require.NoError(t, err)
+		assert.Equal(t, before, len(leases) == 1)
+	}
+}
+
+// cancelling ends the request as soon as addresses are allocated.
+type cancelling struct {
+	ipam.Allocator
+	cancel context.CancelFunc
+}
+
+func (c cancelling) Allocate(ctx context.Context, o ipam.Owner, opts ipam.Options) ([]ipam.Lease, error) {
+	defer c.cancel()
+	return c.Allocator.Allocate(ctx, o, opts)
+}
+
+func TestOpenFails(t *testing.T) {
+	boom := errors.New("boom")
+	n := newNetwork(t)
+	n.handler = Over("test", func(*cni.Request[Config], []ipam.RangeSet) (ipam.Allocator, error) { return nil, boom }).Handler()
+	config := n.config(`"subnet":"10.1.0.0/24"`, `"cni.dev/valid-attachments":[]`)
+	for _, command := range []cni.Command{cni.CommandAdd, cni.CommandDel, cni.CommandCheck, cni.CommandStatus, cni.CommandGC} {
+		require.ErrorIs(t, n.do(t, command, "a", config), boom, command)
+	}
+}
+
+func TestParseResolvConf(t *testing.T) {
+	dns, err := parseResolvConf(strings.NewReader(`# comment
+; comment
+nameserver 10.0.0.1
+  nameserver	fd00::53 # trailing words are ignored
+nameserver
+domain example
+search a.example b.example
+options ndots:5
+search c.example
+options edns0 trust-ad
+sortlist 130.155.160.0
+#nameserver 10.0.0.9`))
+	require.NoError(t, err)
+	assert.Equal(t, cni.DNS{
+		Nameservers: []string{"10.0.0.1", "fd00::53"}, Domain: "example",
+		Search: []string{"a.example", "b.example", "c.example"}, Options: []string{"ndots:5", "edns0", "trust-ad"},
+	}, dns)
+	_, err = parseResolvConf(strings.NewReader(strings.Repeat("x", 1<<20)))
+	assert.Error(t, err)
+}
