@@ -69,6 +69,7 @@ func (c *Conn) SetNoMaster(netlink.Link) error                { return errUnsupp
 func (c *Conn) SetNS(netlink.Link, *netns.NS) error           { return errUnsupported }
 func (c *Conn) SetHairpin(netlink.Link, bool) error           { return errUnsupported }
 func (c *Conn) SetPromisc(netlink.Link, bool) error           { return errUnsupported }
+func (c *Conn) SetARP(netlink.Link, bool) error               { return errUnsupported }
 func (c *Conn) ReplaceAddr(netlink.Link, *netlink.Addr) error { return errUnsupported }
 func (c *Conn) DelAddr(netlink.Link, *netlink.Addr) error     { return errUnsupported }
 func (c *Conn) AddRoute(*netlink.Route) error                 { return errUnsupported }

@@ -205,6 +205,14 @@ func (c *Conn) SetPromisc(l netlink.Link, on bool) error {
 	return c.onLink("set not promiscuous link", l, c.plain.SetPromiscOff)
 }
 
+// SetARP switches the resolution of neighbours' addresses, which is on by default.
+func (c *Conn) SetARP(l netlink.Link, on bool) error {
+	if on {
+		return c.onLink("set address resolution on link", l, c.plain.LinkSetARPOn)
+	}
+	return c.onLink("set no address resolution on link", l, c.plain.LinkSetARPOff)
+}
+
 // onLink sends one write request about an existing link.
 func (c *Conn) onLink(op string, l netlink.Link, send func(netlink.Link) error) error {
 	found, err := c.resolve(l)

@@ -58,6 +58,7 @@ func (s devices) describe(conn *nl.Conn, v *netlink.Vxlan, u underlay) (device, 
 		VNI: v.VxlanId, Port: v.Port, Local: addrOf(v.SrcAddr), MAC: macOf(v.HardwareAddr), MTU: v.MTU,
 		Learning: v.Learning,
 		Down:     v.Flags&net.FlagUp == 0,
+		NoARP:    v.RawFlags&unix.IFF_NOARP != 0,
 		Unmarked: v.Alias != s.k.config.mark(),
 		Odd:      oddities(v),
 	}
@@ -194,6 +195,7 @@ func (s devices) change(conn *nl.Conn, name string, want, have device, u underla
 		{have.Local != want.Local || have.Underlay != "" || have.Learning, func() error {
 			return conn.ChangeVXLAN(link, nl.VXLANChange{Local: want.Local, Device: u.index, LearningOff: true})
 		}},
+		{have.NoARP, func() error { return conn.SetARP(link, true) }},
 		{have.MTU != want.MTU, func() error { return conn.SetMTU(link, mtu) }},
 		{have.Down, func() error { return s.up(conn, link, want) }},
 	} {

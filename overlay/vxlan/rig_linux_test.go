@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os/exec"
 	"slices"
 	"strings"
 	"sync"
@@ -36,12 +37,13 @@ type fabric struct {
 // backend driven by an engine.
 type node struct {
 	t       testing.TB
+	fabric  *fabric
 	peer    overlay.Peer
 	conn    *nl.Conn // what the test itself writes; the backend has its own
 	pod     *netns.NS
 	backend *vxlan.Backend
 	engine  *reconcile.Engine
-	rounds  sync.Map // number -> reconcile.Round
+	stop    func() // engine and watch; what is in the kernel stays
 }
 
 func newConn(t testing.TB) *nl.Conn {
@@ -52,6 +54,9 @@ func newConn(t testing.TB) *nl.Conn {
 	require.NoError(t, err)
 	require.NoError(t, ns.Close())
 	t.Cleanup(conn.Close)
+	// Else an address is of no use for the first second or two.
+	_, err = conn.SetSysctl("net/ipv6/conf/default/accept_dad", "0")
+	require.NoError(t, err)
 	return conn
 }
 
@@ -100,7 +105,7 @@ func peerNumber(n int) overlay.Peer {
 }
 
 func (f *fabric) newNode(n int) *node {
-	node := &node{t: f.t, peer: peerNumber(n), conn: newConn(f.t)}
+	node := &node{t: f.t, fabric: f, peer: peerNumber(n), conn: newConn(f.t)}
 	f.plug(node, n)
 	node.addPod(n)
 	return node
@@ -150,7 +155,7 @@ func (n *node) start(c vxlan.Config) {
 	n.backend = backend
 	n.engine, err = reconcile.New(reconcile.Options{
 		Targets: backend.Targets(), Resync: -1,
-		OnRound: func(r reconcile.Round) { n.rounds.Store(r.Number, r) },
+		BackoffMin: 5 * time.Millisecond, // tests change what was made just now, which looks like a contest
 	})
 	require.NoError(n.t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -161,11 +166,12 @@ func (n *node) start(c vxlan.Config) {
 			n.t.Error(err)
 		}
 	})
-	n.t.Cleanup(func() {
+	n.stop = sync.OnceFunc(func() {
 		cancel()
 		wg.Wait()
 		_ = backend.Close()
 	})
+	n.t.Cleanup(n.stop)
 }
 
 // start starts all nodes and makes them know each other.
@@ -232,6 +238,16 @@ func (n *node) converged() bool {
 		}
 	}
 	return true
+}
+
+// run runs a program in the node's namespace: a writer other than ours.
+func (n *node) run(args ...string) error {
+	return n.conn.NS().Do(func() error {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%v: %w: %s", args, err, out)
+		}
+		return nil
+	})
 }
 
 // failing prints what the engine cannot do.

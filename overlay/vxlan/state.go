@@ -19,6 +19,7 @@ type device struct {
 	Underlay  string // name of the underlay link; empty: the one that carries Local
 	Learning  bool   // of forwarding entries
 	Down      bool
+	NoARP     bool   // resolves nothing, not even by permanent neighbours
 	Unmarked  bool   // has not our alias
 	LinkLocal bool   // makes itself an IPv6 link-local address
 	Odd       string // other settings that nobody should have made
@@ -44,7 +45,7 @@ func (d device) String() string {
 	for _, flag := range []struct {
 		on   bool
 		name string
-	}{{d.Learning, "learning"}, {d.Down, "down"}, {d.Unmarked, "unmarked"}, {d.LinkLocal, "link-local"}} {
+	}{{d.Learning, "learning"}, {d.Down, "down"}, {d.NoARP, "noarp"}, {d.Unmarked, "unmarked"}, {d.LinkLocal, "link-local"}} {
 		if flag.on {
 			b.WriteString(" " + flag.name)
 		}
