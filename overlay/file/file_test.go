@@ -1,0 +1,321 @@
+package file
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/overlay"
+)
+
+func sample() []overlay.Node {
+	return []overlay.Node{
+		{Name: "a", UID: "ua", Created: time.Date(2025, 3, 1, 12, 0, 0, 5, time.UTC), PodCIDRs: []string{"10.1.1.0/24", "fd00::/64"},
+			Addresses: []string{"192.0.2.1"}},
+		{Name: "b", UID: "ub", PodCIDRs: []string{"any text"}},
+	}
+}
+
+func TestDocument(t *testing.T) {
+	t.Run("what is written is read", func(t *testing.T) {
+		data, err := encode(sample())
+		require.NoError(t, err)
+		nodes, bad, err := parse(data)
+		require.NoError(t, err)
+		require.Empty(t, bad)
+		require.Equal(t, sample(), nodes)
+	})
+	t.Run("an empty network is written as one", func(t *testing.T) {
+		data, err := encode(nil)
+		require.NoError(t, err)
+		require.Equal(t, "{\n  \"version\": 1,\n  \"nodes\": []\n}\n", string(data))
+		nodes, _, err := parse(data)
+		require.NoError(t, err)
+		require.Empty(t, nodes)
+	})
+	t.Run("every truncation is refused", func(t *testing.T) {
+		data, err := encode(sample())
+		require.NoError(t, err)
+		for i := range len(strings.TrimSpace(string(data))) {
+			_, _, err := parse(data[:i])
+			require.Error(t, err, "the first %d bytes", i)
+		}
+	})
+	for name, tc := range map[string]struct{ data, want string }{
+		"another version is refused":    {`{"version":2,"nodes":[]}`, "version 2 is not known; write version 1"},
+		"no version is refused":         {`{"nodes":[]}`, "version 0 is not known"},
+		"no nodes are refused":          {`{"version":1}`, `"nodes" is missing`},
+		"null nodes are refused":        {`{"version":1,"nodes":null}`, `"nodes" is missing`},
+		"nodes of another type":         {`{"version":1,"nodes":{}}`, "cannot unmarshal object"},
+		"something behind the document": {`{"version":1,"nodes":[]}{}`, "after top-level value"},
+		"another document":              {`[]`, "cannot unmarshal array"},
+		"an empty file says that it is": {``, "the file is empty"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, err := parse([]byte(tc.data))
+			require.ErrorContains(t, err, tc.want)
+		})
+	}
+	t.Run("an entry of a wrong type is named, the others are read", func(t *testing.T) {
+		nodes, bad, err := parse([]byte(`{"version":1,"nodes":[{"name":"a"},{"name":"b","podCIDRs":"10.1.0.0/24"},7,{"name":"c","created":"today"},{"name":"d"}]}`))
+		require.NoError(t, err)
+		require.Len(t, nodes, 2)
+		require.Len(t, bad, 3)
+		require.ErrorContains(t, bad[0], `node "b" (entry 2): json: cannot unmarshal string into Go struct field entry.podCIDRs`)
+		require.ErrorContains(t, bad[1], `node "" (entry 3)`)
+		require.ErrorContains(t, bad[2], `node "c" (entry 4)`)
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	data, err := encode(sample())
+	require.NoError(f, err)
+	f.Add(data)
+	f.Add([]byte(`{"version":1,"nodes":[null,{"name":7},{"NAME":"x","name":"y"}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		nodes, _, err := parse(data)
+		if err != nil {
+			return
+		}
+		again, err := encode(nodes)
+		if err != nil {
+			return // a time that JSON cannot express
+		}
+		got, bad, err := parse(again)
+		require.NoError(t, err)
+		require.Empty(t, bad)
+		require.Len(t, got, len(nodes))
+		for i := range nodes {
+			require.True(t, nodes[i].Equal(got[i]), "%v, %v", nodes[i], got[i])
+		}
+	})
+}
+
+// A recorder is a sink that hands over what it gets.
+type recorder struct{ got chan []overlay.Node }
+
+func (r recorder) Replace(nodes []overlay.Node) { r.got <- nodes }
+func (recorder) Upsert(overlay.Node)            { panic("not by this source") }
+func (recorder) Delete(string)                  { panic("not by this source") }
+
+// A watched is a running source.
+type watched struct {
+	t      *testing.T
+	path   string
+	nodes  chan []overlay.Node
+	errors chan error
+}
+
+func watch(t *testing.T, path string) *watched {
+	t.Helper()
+	w := &watched{t: t, path: path, nodes: make(chan []overlay.Node, 100), errors: make(chan error, 100)}
+	s := New(path)
+	s.OnError = func(err error) { w.errors <- err }
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- s.Run(ctx, recorder{w.nodes}) }()
+	t.Cleanup(func() {
+		cancel()
+		require.NoError(t, <-done)
+		require.Empty(t, w.nodes)
+		require.Empty(t, w.errors)
+	})
+	return w
+}
+
+func receive[T any](t *testing.T, c chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(20 * time.Second):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// requireNames checks the names of the nodes that come next.
+func (w *watched) requireNames(names string) {
+	w.t.Helper()
+	var got []string
+	for _, n := range receive(w.t, w.nodes) {
+		got = append(got, n.Name)
+	}
+	require.Equal(w.t, names, strings.Join(got, " "))
+}
+
+func (w *watched) requireError(text string) {
+	w.t.Helper()
+	require.ErrorContains(w.t, receive(w.t, w.errors), text)
+}
+
+// nodes returns nodes of these names.
+func nodes(names ...string) []overlay.Node {
+	ns := []overlay.Node{}
+	for _, n := range names {
+		ns = append(ns, overlay.Node{Name: n, UID: "u" + n})
+	}
+	return ns
+}
+
+func TestSource(t *testing.T) {
+	start := func(t *testing.T, names ...string) *watched {
+		path := filepath.Join(t.TempDir(), "topology.json")
+		require.NoError(t, Write(path, nodes(names...)))
+		w := watch(t, path)
+		w.requireNames(strings.Join(names, " "))
+		return w
+	}
+	t.Run("start/delivers the file", func(t *testing.T) { start(t, "a", "b") })
+	t.Run("write/delivers the new file, once", func(t *testing.T) {
+		w := start(t, "a")
+		for _, names := range []string{"a b", "b", ""} {
+			require.NoError(t, Write(w.path, nodes(strings.Fields(names)...)))
+			w.requireNames(names)
+		}
+	})
+	t.Run("write/of the same content is no change", func(t *testing.T) {
+		w := start(t, "a")
+		require.NoError(t, Write(w.path, nodes("a")))
+		require.NoError(t, Write(w.path, nodes("b")))
+		w.requireNames("b")
+	})
+	t.Run("in place/a file written in two halves is delivered when it is whole", func(t *testing.T) {
+		w := start(t, "a")
+		data, err := encode(nodes("a", "b"))
+		require.NoError(t, err)
+		f, err := os.Create(w.path)
+		require.NoError(t, err)
+		w.requireError("the file is empty")
+		_, err = f.Write(data[:20])
+		require.NoError(t, err)
+		w.requireError("unexpected end of JSON input; what was read before stays")
+		_, err = f.Write(data[20:])
+		require.NoError(t, err)
+		require.NoError(t, f.Close())
+		w.requireNames("a b")
+	})
+	t.Run("bad/changes nothing, until it is good again", func(t *testing.T) {
+		w := start(t, "a")
+		require.NoError(t, replace(w.path, []byte(`{"version":9,"nodes":[]}`)))
+		w.requireError("version 9 is not known")
+		require.NoError(t, Write(w.path, nodes("a", "b")))
+		w.requireNames("a b")
+	})
+	t.Run("removed/changes nothing, until it is there again", func(t *testing.T) {
+		w := start(t, "a")
+		require.NoError(t, os.Remove(w.path))
+		w.requireError("no such file")
+		require.NoError(t, Write(w.path, nodes("b")))
+		w.requireNames("b")
+	})
+	t.Run("missing at the start/is waited for", func(t *testing.T) {
+		w := watch(t, filepath.Join(t.TempDir(), "topology.json"))
+		w.requireError("no such file")
+		require.NoError(t, Write(w.path, nodes("a")))
+		w.requireNames("a")
+	})
+	t.Run("directory missing at the start/is waited for", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "later")
+		w := watch(t, filepath.Join(dir, "topology.json"))
+		w.requireError("create it")
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.NoError(t, Write(w.path, nodes("a")))
+		w.requireSoon("a")
+	})
+	t.Run("directory/recreated, or replaced by another one", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "dir")
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		path := filepath.Join(dir, "topology.json")
+		require.NoError(t, Write(path, nodes("a")))
+		w := watch(t, path)
+		w.requireNames("a")
+
+		require.NoError(t, os.RemoveAll(dir))
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.NoError(t, Write(path, nodes("b")))
+		w.requireSoon("b")
+
+		require.NoError(t, os.Rename(dir, dir+".old"))
+		require.NoError(t, os.Mkdir(dir, 0o755))
+		require.NoError(t, Write(path, nodes("c")))
+		w.requireSoon("c")
+		require.NoError(t, Write(path, nodes("d")))
+		w.requireNames("d")
+	})
+	t.Run("link/switched as in a mounted ConfigMap", func(t *testing.T) {
+		dir := t.TempDir()
+		for _, name := range []string{"one", "two"} {
+			require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+			require.NoError(t, Write(filepath.Join(dir, name, "topology.json"), nodes(name)))
+		}
+		require.NoError(t, os.Symlink("one", filepath.Join(dir, "..data")))
+		require.NoError(t, os.Symlink("..data/topology.json", filepath.Join(dir, "topology.json")))
+		w := watch(t, filepath.Join(dir, "topology.json"))
+		w.requireNames("one")
+		require.NoError(t, os.Symlink("two", filepath.Join(dir, "..tmp")))
+		require.NoError(t, os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")))
+		w.requireNames("two")
+	})
+	t.Run("bad entry/is named, keeps its last good state, and costs the others nothing", func(t *testing.T) {
+		w := start(t, "a", "b")
+		require.NoError(t, replace(w.path, []byte(`{"version":1,"nodes":[{"name":"a","uid":7},{"name":"b"},{"name":"c"},{"name":"d","uid":7}]}`)))
+		got := receive(t, w.nodes)
+		require.Equal(t, append([]overlay.Node{{Name: "b"}, {Name: "c"}}, nodes("a")...), got)
+		err := receive(t, w.errors)
+		require.ErrorContains(t, err, `node "a" (entry 1)`)
+		require.ErrorContains(t, err, `node "d" (entry 4)`)
+		var entry *entryError
+		require.True(t, errors.As(err, &entry))
+	})
+}
+
+// requireSoon is requireNames when the state in between may or may not be seen.
+func (w *watched) requireSoon(names string) {
+	w.t.Helper()
+	w.requireNames(names)
+	for {
+		select {
+		case <-w.errors:
+		default:
+			return
+		}
+	}
+}
+
+func TestWrite(t *testing.T) {
+	t.Run("readable by all, nothing left beside it", func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "topology.json")
+		require.NoError(t, Write(path, sample()))
+		require.NoError(t, Write(path, sample()))
+		info, err := os.Stat(path)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o644), info.Mode())
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+	})
+	t.Run("an error leaves the old file and nothing else", func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "topology.json")
+		require.NoError(t, os.Mkdir(path, 0o755)) // a directory cannot be renamed over
+		require.Error(t, Write(path, sample()))
+		require.ErrorIs(t, Write(filepath.Join(dir, "missing", "f"), sample()), os.ErrNotExist)
+		entries, err := os.ReadDir(dir)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+	})
+	t.Run("a path without a directory", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		require.NoError(t, Write("topology.json", sample()))
+		w := watch(t, "topology.json")
+		w.requireNames("a b")
+	})
+}
