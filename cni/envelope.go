@@ -84,7 +84,7 @@ func peekVersion(config []byte, fallback string) string {
 }
 
 // readPrevResult parses the prevResult of a request, whatever its own version. A
-// malformed one is an error, except for commands that clean up, which go without.
+// malformed one is an error for ADD and CHECK; the other commands go without.
 func (e envelope) readPrevResult(inv Invocation, log *slog.Logger) (*Result, error) {
 	if e.prevResult == nil {
 		return nil, nil
@@ -93,7 +93,7 @@ func (e envelope) readPrevResult(inv Invocation, log *slog.Logger) (*Result, err
 	if err == nil {
 		return r, nil
 	}
-	if inv.Command.cleans() {
+	if inv.Command != CommandAdd && inv.Command != CommandCheck {
 		log.Warn("prevResult is ignored", "error", err)
 		return nil, nil
 	}

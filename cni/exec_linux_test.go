@@ -1,0 +1,54 @@
+package cni_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni"
+)
+
+// A file that somebody has open for writing cannot be executed (ETXTBSY), as when a
+// plugin is being installed.
+func TestExecBusy(t *testing.T) {
+	dir := script(t, "p", ":")
+	path := filepath.Join(dir, "p")
+	openForWriting := func(t *testing.T) *os.File {
+		writer, err := os.OpenFile(path, os.O_WRONLY, 0)
+		require.NoError(t, err)
+		return writer
+	}
+	t.Run("it is tried again until the file is closed", func(t *testing.T) {
+		writer := openForWriting(t)
+		time.AfterFunc(100*time.Millisecond, func() { writer.Close() })
+		_, err := cni.Exec{}.Execute(context.Background(), "p", invocation(cni.CommandDel, dir))
+		assert.NoError(t, err)
+	})
+	writer := openForWriting(t)
+	defer writer.Close()
+	if err := exec.Command(path).Run(); !errors.Is(err, syscall.ETXTBSY) {
+		return // Linux 6.11 and 6.12 execute such a file
+	}
+	t.Run("not for ever, and then it is an error", func(t *testing.T) {
+		_, err := cni.Exec{}.Execute(context.Background(), "p", invocation(cni.CommandDel, dir))
+		assert.ErrorIs(t, err, syscall.ETXTBSY)
+		assert.Equal(t, cni.CodeTryAgain, cni.AsError(err).Code)
+	})
+	t.Run("not beyond the context", func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+		defer cancel()
+		start := time.Now()
+		_, err := cni.Exec{}.Execute(ctx, "p", invocation(cni.CommandDel, dir))
+		assert.ErrorIs(t, err, context.DeadlineExceeded)
+		assert.ErrorIs(t, err, syscall.ETXTBSY)
+		assert.Less(t, time.Since(start), 700*time.Millisecond)
+	})
+}
