@@ -13,6 +13,8 @@ import (
 type TrackerOptions struct {
 	Local  Local
 	Policy Policy
+	// OnTopology is called with each topology that differs from the one before, after the backend has it.
+	OnTopology func(Topology)
 	// OnProblems is called with all problems when they changed, with none when the last one is gone.
 	OnProblems func([]Problem)
 	// OnError is called when the backend refuses a topology. The next change is offered to it again.
@@ -108,5 +110,8 @@ func (t *Tracker) update() {
 	t.delivered = err == nil
 	if err != nil && t.opts.OnError != nil {
 		t.opts.OnError(fmt.Errorf("set topology of backend %s: %w", t.backend.Name(), err))
+	}
+	if t.opts.OnTopology != nil && !(known && next.Equal(previous)) {
+		t.opts.OnTopology(next)
 	}
 }

@@ -57,7 +57,8 @@ func TestTracker(t *testing.T) {
 		require.Len(t, b.got, 1, "an empty network is known too")
 	})
 	t.Run("changes/each one is planned and delivered", func(t *testing.T) {
-		tr, b := fresh(overlay.TrackerOptions{})
+		var told []overlay.Topology
+		tr, b := fresh(overlay.TrackerOptions{OnTopology: func(top overlay.Topology) { told = append(told, top) }})
 		tr.Replace(good()[:1])
 		tr.Upsert(good()[1])
 		require.Len(t, b.last().Peers, 1)
@@ -66,6 +67,7 @@ func TestTracker(t *testing.T) {
 		tr.SetLocal(overlay.Local{NodeName: "b"})
 		require.Nil(t, b.last().Self)
 		require.Len(t, b.got, 4)
+		require.Equal(t, b.got, told)
 		current, known := tr.Topology()
 		require.True(t, known)
 		require.Equal(t, b.last(), current)

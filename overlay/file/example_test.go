@@ -39,7 +39,7 @@ func Example() {
 	fmt.Println(err)
 
 	ctx, cancel := context.WithCancel(context.Background())
-	fmt.Println(file.New(path).Run(ctx, printer{cancel}))
+	fmt.Println(file.New(path, file.Options{}).Run(ctx, printer{cancel}))
 	// Output:
 	// <nil>
 	// node-a [10.1.1.0/24] [192.0.2.1]

@@ -115,8 +115,7 @@ type watched struct {
 func watch(t *testing.T, path string) *watched {
 	t.Helper()
 	w := &watched{t: t, path: path, nodes: make(chan []overlay.Node, 100), errors: make(chan error, 100)}
-	s := New(path)
-	s.OnError = func(err error) { w.errors <- err }
+	s := New(path, Options{OnError: func(err error) { w.errors <- err }})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx, recorder{w.nodes}) }()

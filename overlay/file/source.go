@@ -19,20 +19,30 @@ import (
 const (
 	settle      = 5 * time.Millisecond // to gather the events of one replacement
 	pollArmed   = 10 * time.Second     // look anyway, for what the watch of a directory cannot tell
-	pollUnarmed = time.Second          // while there is no directory to watch
+	pollUnarmed = 250 * time.Millisecond        // while there is no directory to watch
 )
 
-// A Source delivers the nodes of a file. Its fields must not be changed while Run runs.
-type Source struct {
-	Path    string
+// Options configure a [Source]. The zero value is usable.
+type Options struct {
 	Log     *slog.Logger // nil discards
-	OnError func(error)  // called from Run when the file cannot be used, or a node in it; once as long as the error stays the same
+	OnError func(error)  // called from Run when the file, or a node in it, cannot be used; once as long as the error stays the same
+}
+
+// A Source delivers the nodes of a file.
+type Source struct {
+	path string
+	opts Options
 }
 
 var _ overlay.Source = (*Source)(nil)
 
 // New returns a source for the file at path. It does no I/O.
-func New(path string) *Source { return &Source{Path: path} }
+func New(path string, o Options) *Source {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Source{path: path, opts: o}
+}
 
 // Run implements [overlay.Source]. It delivers the whole file by Replace at the start and whenever its content changed.
 //
@@ -48,7 +58,7 @@ func New(path string) *Source { return &Source{Path: path} }
 func (s *Source) Run(ctx context.Context, sink overlay.Sink) error {
 	watcher, err := fsnotify.NewWatcher()
 	if err != nil {
-		return fmt.Errorf("watch %s: %w", s.Path, err)
+		return fmt.Errorf("watch %s: %w", s.path, err)
 	}
 	defer watcher.Close() //nolint:errcheck // read only
 	r := &run{Source: s, sink: sink, watcher: watcher}
@@ -80,7 +90,7 @@ type run struct {
 
 // arm sees to it that the directory that is at its path now is the one watched.
 func (r *run) arm() error {
-	path := filepath.Dir(r.Path)
+	path := filepath.Dir(r.path)
 	dir, err := os.Stat(path)
 	if err != nil {
 		return fmt.Errorf("watch the directory of the topology: %w; create it", err)
@@ -100,7 +110,7 @@ func (r *run) arm() error {
 
 // read delivers the file if it is new and good. The error is what is wrong with it now, new or not.
 func (r *run) read() error {
-	data, err := os.ReadFile(r.Path)
+	data, err := os.ReadFile(r.path)
 	if err != nil {
 		return fmt.Errorf("read topology: %w; what was read before stays", err)
 	}
@@ -109,7 +119,7 @@ func (r *run) read() error {
 	}
 	nodes, bad, err := parse(data)
 	if err != nil {
-		return fmt.Errorf("parse topology %s: %w; what was read before stays", r.Path, err)
+		return fmt.Errorf("parse topology %s: %w; what was read before stays", r.path, err)
 	}
 	r.bad = nil
 	for _, b := range bad {
@@ -159,10 +169,6 @@ func (r *run) wait(ctx context.Context, interval time.Duration) bool {
 
 // report tells of an error once, and of its end.
 func (r *run) report(err error) {
-	log := r.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
 	text := ""
 	if err != nil {
 		text = err.Error()
@@ -172,11 +178,11 @@ func (r *run) report(err error) {
 	}
 	r.reported = text
 	if err == nil {
-		log.Info("topology is good again", "path", r.Path)
+		r.opts.Log.Info("topology is good again", "path", r.path)
 		return
 	}
-	log.Warn("topology cannot be used as it is", "path", r.Path, "error", err)
-	if r.OnError != nil {
-		r.OnError(err)
+	r.opts.Log.Warn("topology cannot be used as it is", "path", r.path, "error", err)
+	if r.opts.OnError != nil {
+		r.opts.OnError(err)
 	}
 }
