@@ -10,8 +10,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// netconfIfindex is NETCONFA_IFINDEX of linux/netconf.h.
-const netconfIfindex = 1
+const (
+	// netconfIfindex is NETCONFA_IFINDEX of linux/netconf.h, netconfHeader the size of a
+	// netconfmsg with its padding.
+	netconfIfindex = 1
+	netconfHeader  = 4
+
+	// stateOffset is where the state is in a ndmsg (linux/neighbour.h).
+	stateOffset = 8
+)
 
 // announcement is how one kind of notification is laid out: the size of its header and
 // the attributes worth showing.
@@ -45,7 +52,7 @@ func layout(kind uint16) (announcement, bool) {
 	case unix.RTM_NEWRULE, unix.RTM_DELRULE:
 		return announcement{"rule", unix.SizeofRtMsg, []shownAttr{{unix.FRA_PRIORITY, "priority ", numberText}}}, true
 	case unix.RTM_NEWNETCONF, unix.RTM_DELNETCONF:
-		return announcement{"setting", unix.SizeofRtGenmsg, []shownAttr{{netconfIfindex, "dev ", numberText}}}, true
+		return announcement{"setting", netconfHeader, []shownAttr{{netconfIfindex, "dev ", numberText}}}, true
 	case unix.RTM_NEWNEXTHOP, unix.RTM_DELNEXTHOP:
 		return announcement{object: "next hop"}, true
 	case unix.RTM_NEWQDISC, unix.RTM_DELQDISC:
@@ -95,7 +102,7 @@ func transient(m syscall.NetlinkMessage) bool {
 	if m.Data[0] == unix.AF_BRIDGE {
 		configured |= unix.NUD_NOARP
 	}
-	return binary.NativeEndian.Uint16(m.Data[8:])&configured == 0
+	return binary.NativeEndian.Uint16(m.Data[stateOffset:])&configured == 0
 }
 
 // shown renders the family and the attributes that the layout names.
@@ -107,20 +114,31 @@ func shown(data []byte, l announcement) []string {
 	case unix.AF_INET6:
 		out = append(out, "ipv6")
 	}
-	for b := data[l.header:]; len(b) >= unix.SizeofRtAttr; {
+	values := attributes(data[l.header:])
+	for _, a := range l.attrs {
+		if value, ok := values[a.kind]; ok {
+			out = append(out, a.name+a.text(value))
+		}
+	}
+	if l.object == "neighbour" && binary.NativeEndian.Uint16(data[stateOffset:])&unix.NUD_FAILED != 0 {
+		out = append(out, "failed") // what the kernel announces of one that is about to be deleted
+	}
+	return out
+}
+
+// attributes reads a list of attributes up to a malformed one.
+func attributes(b []byte) map[uint16][]byte {
+	values := map[uint16][]byte{}
+	for len(b) >= unix.SizeofRtAttr {
 		length := int(binary.NativeEndian.Uint16(b))
 		if length < unix.SizeofRtAttr || length > len(b) {
 			break
 		}
-		kind, value := binary.NativeEndian.Uint16(b[2:])&^(unix.NLA_F_NESTED|unix.NLA_F_NET_BYTEORDER), b[unix.SizeofRtAttr:length]
-		for _, a := range l.attrs {
-			if a.kind == kind {
-				out = append(out, a.name+a.text(value))
-			}
-		}
+		kind := binary.NativeEndian.Uint16(b[2:]) &^ (unix.NLA_F_NESTED | unix.NLA_F_NET_BYTEORDER)
+		values[kind] = b[unix.SizeofRtAttr:length]
 		b = b[min((length+3)&^3, len(b)):]
 	}
-	return out
+	return values
 }
 
 func nameText(b []byte) string { return strings.TrimRight(string(b), "\x00") }

@@ -49,15 +49,16 @@ func newPair(t *testing.T, mtu int) (a, b *cnitest.Namespace) {
 	require.NoError(t, underlay.Join(t.Context(), b, "eth0", netip.PrefixFrom(second, 24)))
 	run(t, a, "ip", "addr", "add", first6.String()+"/64", "dev", "eth0", "nodad")
 	run(t, b, "ip", "addr", "add", second6.String()+"/64", "dev", "eth0", "nodad")
-	local := func(n *cnitest.Namespace, of netip.Addr) func() bool {
-		return func() bool {
-			return strings.Contains(look(t, n).String(), fmt.Sprintf("route ipv6 %s/128 dev eth0 type 2", of))
-		}
-	}
-	// The kernel finishes a new IPv6 address in the background.
-	require.Eventually(t, local(a, first6), 5*time.Second, time.Millisecond)
-	require.Eventually(t, local(b, second6), 5*time.Second, time.Millisecond)
+	awaitAddress(t, a, first6, "eth0")
+	awaitAddress(t, b, second6, "eth0")
 	return a, b
+}
+
+// awaitAddress waits for the kernel, which finishes a new IPv6 address in the background.
+func awaitAddress(t *testing.T, n *cnitest.Namespace, addr netip.Addr, dev string) {
+	t.Helper()
+	route := fmt.Sprintf("route ipv6 %s/128 dev %s type 2", addr, dev)
+	require.Eventually(t, func() bool { return strings.Contains(look(t, n).String(), route) }, 5*time.Second, time.Millisecond)
 }
 
 // bothFamilies runs a test for each address of the second member.

@@ -11,9 +11,9 @@ import (
 )
 
 func TestMonitor(t *testing.T) {
-	testenv.Kernel(t, testenv.VXLAN, testenv.Dummy)
+	testenv.Kernel(t, testenv.VXLAN, testenv.Bridge)
 	n := newNamespace(t)
-	run(t, n, "ip", "link", "add", "d0", "type", "dummy")
+	run(t, n, "ip", "link", "add", "d0", "type", "bridge")
 	run(t, n, "ip", "link", "set", "d0", "addrgenmode", "none", "up")
 	run(t, n, "ip", "addr", "add", "10.0.0.1/24", "dev", "d0")
 	run(t, n, "ip", "link", "add", "vx0", "type", "vxlan", "id", "7", "dstport", "4789")
@@ -22,14 +22,14 @@ func TestMonitor(t *testing.T) {
 
 	for _, c := range []struct{ name, command, want string }{
 		{"link", "ip link set d0 mtu 1400", "new link d0"},
-		{"link/gone", "ip link add d1 type dummy; ip link del d1", "delete link d1"},
+		{"link/gone", "ip link add d1 type bridge; ip link del d1", "delete link d1"},
 		{"address", "ip addr add 10.0.0.9/32 dev d0", "new addr ipv4 10.0.0.9"},
 		{"route", "ip route add 10.9.0.0/16 via 10.0.0.2", "new route ipv4 10.9.0.0 via 10.0.0.2 dev 2"},
-		{"route/the same again", "ip route replace 10.9.0.0/16 via 10.0.0.2", "new route ipv4 10.9.0.0 via 10.0.0.2 dev 2"},
+		{"route/the same again", "ip -6 route add fd09::/64 dev d0; ip -6 route replace fd09::/64 dev d0", "new route ipv6 fd09:: dev 2"},
 		{"route/gone", "ip route del 10.9.0.0/16", "delete route ipv4 10.9.0.0 via 10.0.0.2 dev 2"},
 		{"rule", "ip -6 rule add priority 77 table 7", "new rule ipv6 priority 77"},
 		{"neighbour", "ip neigh add 10.0.0.7 lladdr 02:00:00:00:00:07 dev d0", "new neighbour ipv4 10.0.0.7 mac 02:00:00:00:00:07"},
-		{"neighbour/gone", "ip neigh del 10.0.0.7 dev d0", "delete neighbour ipv4 10.0.0.7"},
+		{"neighbour/gone", "ip neigh del 10.0.0.7 dev d0", "new neighbour ipv4 10.0.0.7 failed"},
 		{"fdb", "bridge fdb add 02:00:00:00:00:07 dev vx0 dst 10.0.0.7", "new neighbour 10.0.0.7 mac 02:00:00:00:00:07"},
 		{"fdb/gone", "bridge fdb del 02:00:00:00:00:07 dev vx0 dst 10.0.0.7", "delete neighbour 10.0.0.7 mac 02:00:00:00:00:07"},
 		{"setting", "echo 1 >/proc/sys/net/ipv4/conf/d0/forwarding", "new setting ipv4 dev 2"},

@@ -2,6 +2,7 @@ package cnitest_test
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"testing"
@@ -46,22 +47,23 @@ func TestStateDiff(t *testing.T) {
 // TestStateSees leaves one thing of each kind behind and undoes it: the state must show
 // exactly that, and be the old one afterwards.
 func TestStateSees(t *testing.T) {
-	testenv.Kernel(t, testenv.VXLAN, testenv.Dummy)
+	testenv.Kernel(t, testenv.VXLAN, testenv.Bridge)
 	n := newNamespace(t)
-	run(t, n, "ip", "link", "add", "d0", "type", "dummy")
+	run(t, n, "ip", "link", "add", "d0", "type", "bridge")
 	run(t, n, "ip", "link", "set", "d0", "address", "02:00:00:00:00:01", "addrgenmode", "none", "up")
 	run(t, n, "ip", "addr", "add", "10.0.0.1/24", "dev", "d0")
 	run(t, n, "ip", "addr", "add", "fd00::1/64", "dev", "d0", "nodad")
+	awaitAddress(t, n, netip.MustParseAddr("fd00::1"), "d0")
 	run(t, n, "ip", "link", "add", "vx0", "type", "vxlan", "id", "7", "dstport", "4789", "local", "10.0.0.1", "dev", "d0")
 	run(t, n, "ip", "link", "set", "vx0", "address", "02:00:00:00:00:02", "addrgenmode", "none", "up")
 
 	for _, c := range []struct{ name, leave, undo, want string }{
 		{
-			"link", "ip link add d1 type dummy", "ip link del d1",
-			`(?s)^\+ fdb .* dev d1.*\+ link d1 dummy mtu 1500 mac \S+$|^\+ link d1 dummy mtu 1500 mac \S+$`,
+			"link", "ip link add d1 type bridge", "ip link del d1",
+			`(?s)^\+ fdb .* dev d1.*\+ link d1 bridge mtu 1500 mac \S+$|^\+ link d1 bridge mtu 1500 mac \S+$`,
 		},
-		{"link/mtu", "ip link set d0 mtu 1400", "ip link set d0 mtu 1500", `^\+ link d0 dummy mtu 1400 .*\n- link d0 dummy mtu 1500 .*up$`},
-		{"link/alias", "ip link set d0 alias left", "ip link set d0 alias", `\+ link d0 .* alias "left"`},
+		{"link/mtu", "ip link set d0 mtu 1400", "ip link set d0 mtu 1500", `^\+ link d0 bridge mtu 1400 .*\n- link d0 bridge mtu 1500 .*up$`},
+		{"link/alias", "ip link set d0 alias left", "ip link set d0 alias ''", `\+ link d0 .* alias "left"`},
 		{"address", "ip addr add 10.0.0.9/32 dev d0", "ip addr del 10.0.0.9/32 dev d0", `\+ addr 10.0.0.9/32 dev d0 scope 0`},
 		{"route/ipv4", "ip route add 10.9.0.0/16 via 10.0.0.2 metric 9", "ip route del 10.9.0.0/16 via 10.0.0.2 metric 9", `^\+ route ipv4 10.9.0.0/16 via 10.0.0.2 dev d0 metric 9 proto 3$`},
 		{"route/ipv6", "ip route add fd09::/64 via fd00::2", "ip route del fd09::/64 via fd00::2", `^\+ route ipv6 fd09::/64 via fd00::2 dev d0 metric 1024 proto 3$`},

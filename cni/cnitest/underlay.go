@@ -22,11 +22,11 @@ type Underlay struct {
 	ports int
 }
 
-// NewUnderlay makes the bridge in ns. mtu is that of the bridge and of every interface
-// joined to it, in bytes. The underlay goes away with ns.
+// NewUnderlay makes the bridge in ns. mtu is that of every interface joined to it, in
+// bytes; the bridge follows. The underlay goes away with ns.
 func NewUnderlay(ns *Namespace, mtu int) (*Underlay, error) {
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU = underlayBridge, mtu
+	attrs.Name = underlayBridge
 	err := ns.withConn(func(c *nl.Conn) error {
 		if err := c.AddLink(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
 			return err
