@@ -103,15 +103,22 @@ func (t *Tracker) update() {
 		return
 	}
 	t.current.Store(&next)
-	if t.opts.OnProblems != nil && !slices.Equal(next.Problems, previous.Problems) {
-		t.opts.OnProblems(slices.Clone(next.Problems))
-	}
 	err := t.backend.SetTopology(next)
 	t.delivered = err == nil
 	if err != nil && t.opts.OnError != nil {
 		t.opts.OnError(fmt.Errorf("set topology of backend %s: %w", t.backend.Name(), err))
 	}
-	if t.opts.OnTopology != nil && !(known && next.Equal(previous)) {
+	if !known || !next.Equal(previous) {
+		t.tell(next, previous.Problems)
+	}
+}
+
+// tell calls the callbacks for a new topology.
+func (t *Tracker) tell(next Topology, before []Problem) {
+	if t.opts.OnTopology != nil {
 		t.opts.OnTopology(next)
+	}
+	if t.opts.OnProblems != nil && !slices.Equal(next.Problems, before) {
+		t.opts.OnProblems(slices.Clone(next.Problems))
 	}
 }

@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	settle      = 5 * time.Millisecond // to gather the events of one replacement
-	pollArmed   = 10 * time.Second     // look anyway, for what the watch of a directory cannot tell
-	pollUnarmed = 250 * time.Millisecond        // while there is no directory to watch
+	settle      = 5 * time.Millisecond   // to gather the events of one replacement
+	pollArmed   = 10 * time.Second       // look anyway, for what the watch of a directory cannot tell
+	pollUnarmed = 250 * time.Millisecond // while there is no directory to watch
 )
 
 // Options configure a [Source]. The zero value is usable.

@@ -216,8 +216,6 @@ func TestForeignRouteBesideOursIsNotReplaced(t *testing.T) {
 	f.start(vxlan.Config{})
 	n := f.nodes[0]
 	require.NoError(t, n.run(ip, "route", "prepend", "10.244.2.0/24", "via", "192.0.2.66", "metric", "28299876", "proto", "static"))
-	moved := f.nodes[1].peer
-	moved.PodCIDRs = []netip.Prefix{netip.MustParsePrefix("10.244.2.0/24")}
 	self := n.peer
 	self.PodCIDRs = []netip.Prefix{netip.MustParsePrefix("10.244.55.0/24")} // another source address for all routes
 	topology := f.topology(n, f.nodes...)
