@@ -18,6 +18,9 @@ type attempt struct {
 	err      error     // nil: it succeeded
 }
 
+// patience is how many repairs of a key may fail to last before the next one has to wait.
+const patience = 3
+
 // record notes the outcome of an operation and reports whether it succeeded.
 func (t *Table[K, V]) record(ctx context.Context, r *round, c change[K, V], err error) bool {
 	w, now := &t.work, time.Now()
@@ -36,6 +39,9 @@ func (t *Table[K, V]) record(ctx context.Context, r *round, c change[K, V], err 
 	}
 	a.tries++
 	a.deleting, a.at, a.due, a.err = c.op == Remove, now, now.Add(r.backoff(a.tries)), err
+	if err == nil {
+		a.due = now.Add(r.backoff(a.tries - patience))
+	}
 	w.attempts[c.key] = a
 	delete(w.failing, c.key)
 	if err != nil {

@@ -71,8 +71,11 @@ func newRound(o Options, resync bool) *round {
 }
 
 // backoff returns how long to wait after so many failures in a row: BackoffMin, doubled with each, up to BackoffMax, less up
-// to half of it.
+// to half of it; nothing after none.
 func (r *round) backoff(tries int) time.Duration {
+	if tries <= 0 {
+		return 0
+	}
 	d := r.opts.BackoffMax
 	if shift := tries - 1; shift < 32 && r.opts.BackoffMin < d>>shift {
 		d = r.opts.BackoffMin << shift

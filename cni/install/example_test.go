@@ -1,0 +1,68 @@
+package install_test
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"github.com/cnikit/cnikit/cni/install"
+	"github.com/cnikit/cnikit/reconcile"
+)
+
+// An agent keeps a conflist in place: it renders it, wants it, and an engine writes it.
+func Example() {
+	dir, err := os.MkdirTemp("", "net.d")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+
+	const name = "10-pods.conflist"
+	files, err := install.NewFiles("conflist", dir, install.Options{Names: []string{name}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	content, err := install.Conflist(install.Network{
+		Name: "pods", Bridge: "cni0", MTU: 1450,
+		Subnets: []install.Subnet{{Prefix: netip.MustParsePrefix("10.1.2.0/24")}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	files.Replace(map[string]install.File{name: {Content: content}})
+
+	ctx, cancel := context.WithCancel(context.Background())
+	engine, err := reconcile.New(reconcile.Options{
+		Targets: []reconcile.Target{files},
+		OnRound: func(r reconcile.Round) { fmt.Println("written:", r.Applied); cancel() },
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	plan, _ := engine.Plan(ctx)
+	fmt.Print(plan)
+	_ = engine.Run(ctx) // an agent also runs files.Watch(ctx, engine.Trigger)
+	written, err := os.ReadFile(filepath.Join(dir, name))
+	fmt.Println(len(written) == len(content), err)
+	// Output:
+	// conflist (phase 0):
+	//   + 10-pods.conflist: -rw-r--r--, 489 bytes
+	// written: 1
+	// true <nil>
+}
+
+func ExampleConflist() {
+	_, err := install.Conflist(install.Network{
+		Name: "pods", Bridge: "cni0",
+		Subnets: []install.Subnet{{Prefix: netip.MustParsePrefix("10.1.2.0/24"), Gateway: netip.MustParseAddr("10.9.9.1")}},
+	})
+	fmt.Println(err)
+	// Output:
+	// ipam.ranges[0].gateway="10.9.9.1": is not in the subnet 10.1.2.0/24; use an address of it that pods could have, such as 10.1.2.1
+}
