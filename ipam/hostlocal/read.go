@@ -97,7 +97,7 @@ func (t *tx) names() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }() // opened for reading
 	names, err := d.Readdirnames(-1)
 	if err != nil {
 		return nil, fmt.Errorf("list leases: %w", err)

@@ -90,7 +90,7 @@ func syncDir(path string) error {
 	if err != nil {
 		return fmt.Errorf("sync directory: %w", err)
 	}
-	defer d.Close()
+	defer func() { _ = d.Close() }() // opened for reading
 	if err := d.Sync(); err != nil {
 		return fmt.Errorf("sync directory: %w", err)
 	}

@@ -33,7 +33,7 @@ func (t *tx) place(path string, content []byte, absent bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer os.Remove(prepared)
+	defer func() { _ = os.Remove(prepared) }() // or the next one will
 	if absent {
 		err = os.Link(prepared, path)
 	} else {

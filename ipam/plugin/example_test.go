@@ -19,7 +19,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dataDir)
+	defer func() { _ = os.RemoveAll(dataDir) }()
 	process := cni.Process{
 		Env: []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=web", "CNI_IFNAME=eth0", "CNI_NETNS=/proc/self/ns/net"},
 		Stdin: strings.NewReader(`{
