@@ -1,0 +1,245 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni/chain"
+	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/internal/testenv"
+	"github.com/cnikit/cnikit/overlay"
+	"github.com/cnikit/cnikit/overlay/file"
+)
+
+// host is a namespace with an address on an underlay of its own, and the directories
+// that an agent works in.
+type host struct {
+	ns    *cnitest.Namespace
+	dir   string
+	flags []string
+	agent *cnitest.Cmd
+}
+
+func newHost(t *testing.T) *host {
+	testenv.NetAdmin(t)
+	testenv.Kernel(t, testenv.VXLAN)
+	wire, err := cnitest.NewNamespace()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = wire.Remove() })
+	ns, err := cnitest.NewNamespace()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ns.Remove() })
+	underlay, err := cnitest.NewUnderlay(wire, 1500)
+	require.NoError(t, err)
+	require.NoError(t, underlay.Join(t.Context(), ns, "eth0", netip.MustParsePrefix("192.0.2.1/24")))
+	h := &host{ns: ns, dir: t.TempDir()}
+	h.flags = []string{
+		"-node", "a", "-topology", h.path("topology.json"), "-conf-dir", h.path("net.d"),
+		"-data-dir", h.path("leases"), "-status-file", h.path("status", "a.json"), "-resync", "-1s",
+	}
+	return h
+}
+
+func (h *host) path(parts ...string) string {
+	return filepath.Join(append([]string{h.dir}, parts...)...)
+}
+
+func (h *host) publish(t *testing.T, nodes ...overlay.Node) {
+	require.NoError(t, file.Write(h.path("topology.json"), nodes))
+}
+
+func (h *host) command(t *testing.T, flags ...string) *cnitest.Cmd {
+	cmd := h.ns.Command(context.WithoutCancel(t.Context()), testenv.Build(t, "github.com/cnikit/cnikit/examples/bridge-vxlan/agent"), append(h.flags, flags...)...)
+	log, err := os.OpenFile(h.path("log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = log.Close() })
+	cmd.Stdout, cmd.Stderr = log, log
+	return cmd
+}
+
+func (h *host) log() string {
+	data, _ := os.ReadFile(h.path("log"))
+	return string(data)
+}
+
+func (h *host) start(t *testing.T, flags ...string) {
+	h.agent = h.command(t, flags...)
+	require.NoError(t, h.agent.Start())
+	t.Cleanup(func() {
+		if h.agent.ProcessState == nil {
+			_ = h.agent.Process.Kill()
+			_ = h.agent.Wait()
+		}
+		if t.Failed() {
+			t.Log(h.log())
+		}
+	})
+}
+
+// status waits for the status file to be as wanted.
+func (h *host) status(t *testing.T, wanted func(report) bool) report {
+	t.Helper()
+	var r report
+	require.Eventually(t, func() bool {
+		data, err := os.ReadFile(h.path("status", "a.json"))
+		if err != nil {
+			return false
+		}
+		r = report{}
+		require.NoError(t, json.Unmarshal(data, &r), "the status file is never seen in part")
+		return wanted(r)
+	}, 5*time.Second, 5*time.Millisecond, "status is %+v", &r)
+	return r
+}
+
+func isReady(r report) bool  { return r.Ready }
+func notReady(r report) bool { return !r.Ready }
+
+func member(name, addr, cidr4, cidr6 string) overlay.Node {
+	return overlay.Node{
+		Name: name, UID: "uid-" + name, Created: time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC),
+		PodCIDRs: []string{cidr4, cidr6}, Addresses: []string{addr},
+	}
+}
+
+func nodeA() overlay.Node { return member("a", "192.0.2.1", "10.244.1.0/24", "fd00:1::/64") }
+func nodeB() overlay.Node { return member("b", "192.0.2.2", "10.244.2.0/24", "fd00:2::/64") }
+
+func TestAgentWritesTheConflistWhenTheTunnelStands(t *testing.T) {
+	h := newHost(t)
+	h.publish(t, nodeA(), nodeB())
+	h.start(t)
+	r := h.status(t, isReady)
+	assert.Equal(t, 1450, r.MTU)
+	assert.Empty(t, r.Problems)
+
+	list, err := chain.LoadNetwork(h.path("net.d"), "cnikit")
+	require.NoError(t, err)
+	assert.Equal(t, "cnikit-bridge", list.Plugins[0].Type)
+	state, err := h.ns.State()
+	require.NoError(t, err)
+	for _, want := range []string{"10.244.2.0/24", "fd00:2::/64", overlay.TunnelMAC("uid-b").String()} {
+		assert.Contains(t, state.String(), want)
+	}
+}
+
+func TestAgentEndsWellAndCleansUp(t *testing.T) {
+	h := newHost(t)
+	before, err := h.ns.State()
+	require.NoError(t, err)
+	h.publish(t, nodeA(), nodeB())
+	h.start(t)
+	h.status(t, isReady)
+	require.NoError(t, h.agent.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, h.agent.Wait(), "exit code 0")
+	stands, err := h.ns.State()
+	require.NoError(t, err)
+	assert.NotEqual(t, before.String(), stands.String(), "an agent that ends leaves its work")
+
+	require.NoError(t, h.command(t, "-cleanup").Run())
+	after, err := h.ns.State()
+	require.NoError(t, err)
+	assert.Empty(t, before.Diff(after))
+	for _, path := range []string{h.path("net.d", "10-cnikit.conflist"), h.path("status", "a.json")} {
+		assert.NoFileExists(t, path)
+	}
+	require.NoError(t, h.command(t, "-cleanup").Run(), "cleaning up what is clean")
+}
+
+func TestAgentIsNotReadyAndSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags  []string
+		nodes  []overlay.Node
+		reason []string
+	}{
+		"mtu beyond the underlay": {
+			flags: []string{"-mtu", "1500"}, nodes: []overlay.Node{nodeA()},
+			reason: []string{"mtu=1500", "1500", "use at most 1450"},
+		},
+		"own node is not in the topology": {nodes: []overlay.Node{nodeB()}, reason: []string{`"a"`, "no such node is known"}},
+		"own node has no address": {
+			nodes: []overlay.Node{{Name: "a", UID: "uid-a", PodCIDRs: []string{"10.244.1.0/24"}}}, reason: []string{`"a"`, "address"},
+		},
+		"the address is another machine's": {
+			nodes: []overlay.Node{member("a", "192.0.2.77", "10.244.1.0/24", "fd00:1::/64")}, reason: []string{"192.0.2.77"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.publish(t, c.nodes...)
+			h.start(t, c.flags...)
+			r := h.status(t, notReady)
+			for _, want := range c.reason {
+				assert.Contains(t, r.Reason, want)
+			}
+			assert.NoFileExists(t, h.path("net.d", "10-cnikit.conflist"))
+			state, err := h.ns.State()
+			require.NoError(t, err)
+			assert.NotContains(t, state.String(), "vxlan")
+		})
+	}
+}
+
+func TestAgentWithoutATopologySaysSo(t *testing.T) {
+	h := newHost(t)
+	h.start(t)
+	assert.Contains(t, h.status(t, notReady).Reason, "topology.json")
+	h.publish(t, nodeA())
+	h.status(t, isReady)
+}
+
+func TestTruncatedTopologyChangesNothing(t *testing.T) {
+	h := newHost(t)
+	h.publish(t, nodeA(), nodeB())
+	h.start(t)
+	h.status(t, isReady)
+	before, err := h.ns.State()
+	require.NoError(t, err)
+	monitor, err := h.ns.Monitor()
+	require.NoError(t, err)
+	defer monitor.Close()
+	require.NoError(t, os.WriteFile(h.path("topology.json"), []byte(`{"version":1,"nodes":[{"name":"a"`), 0o644))
+	require.Eventually(t, func() bool { return strings.Contains(h.log(), "topology cannot be used") }, 5*time.Second, 5*time.Millisecond)
+	changes, err := monitor.Changes()
+	require.NoError(t, err)
+	assert.Empty(t, changes)
+	h.publish(t, nodeA())
+	require.Eventually(t, func() bool {
+		now, err := h.ns.State()
+		return err == nil && len(before.Diff(now)) > 0
+	}, 5*time.Second, 10*time.Millisecond, "the agent goes on with the next good file")
+}
+
+// One node that cannot be used is named, and the others work.
+func TestBadNodesAreNamed(t *testing.T) {
+	h := newHost(t)
+	thief := member("thief", "192.0.2.9", "10.244.2.0/24", "fd00:9::/64")
+	thief.Created = thief.Created.Add(time.Hour)
+	h.publish(t, nodeA(), nodeB(), thief,
+		member("crooked", "192.0.2.7", "10.244.7.0/33", "fd00:7::/64"),
+		overlay.Node{Name: "homeless", UID: "uid-h", PodCIDRs: []string{"10.244.8.0/24"}},
+	)
+	h.start(t)
+	r := h.status(t, isReady)
+	named := map[string]string{}
+	for _, p := range r.Problems {
+		named[p.Node] = p.Message
+	}
+	assert.Len(t, named, 3)
+	assert.Contains(t, named["crooked"], "10.244.7.0/33")
+	assert.Contains(t, named["homeless"], "address")
+	assert.Contains(t, named["thief"], "10.244.2.0/24")
+	state, err := h.ns.State()
+	require.NoError(t, err)
+	assert.Contains(t, state.String(), overlay.TunnelMAC("uid-b").String())
+}
