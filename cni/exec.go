@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -21,7 +22,7 @@ import (
 // of their own on Unix, get SIGTERM and, after Grace, SIGKILL. Execute does not
 // wait longer, even if a process that left the group holds standard output open;
 // nor does a child that outlives a plugin that is done hold it up for longer than
-// Grace.
+// Grace. On Linux the plugin is killed with the process that executes it.
 //
 // Processes are started by the calling goroutine, which may be locked to a thread
 // in another network namespace.
@@ -43,6 +44,8 @@ func (x Exec) Execute(ctx context.Context, plugin string, inv Invocation) ([]byt
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("execute plugin %q: %w", plugin, err)
 	}
+	runtime.LockOSThread() // for dieWithParent: the thread stays as long as the process
+	defer runtime.UnlockOSThread()
 	run, err := x.start(ctx, path, inv)
 	if err != nil {
 		return nil, fmt.Errorf("execute plugin %q: %w", plugin, err)

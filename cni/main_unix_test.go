@@ -80,6 +80,8 @@ func add(ctx context.Context, r *cni.Request[config]) (*cni.Result, error) {
 		<-ctx.Done()
 		os.WriteFile(r.Config.Ready, nil, 0)
 		select {}
+	case "delegate":
+		return r.Delegate("pool").Add(ctx)
 	case "broken":
 		for range 3 {
 			fmt.Println("nobody reads this")
@@ -168,7 +170,8 @@ func TestMainProgram(t *testing.T) {
 		go func() { done <- cmd.Wait() }()
 		for ended := false; !ended; {
 			select {
-			case <-done:
+			case err := <-done:
+				assert.Error(t, err)
 				ended = true
 			case <-kill.C:
 				_ = cmd.Process.Signal(syscall.SIGTERM)
