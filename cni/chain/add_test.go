@@ -2,6 +2,7 @@ package chain
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -239,6 +240,18 @@ func TestAddCannotKeepResult(t *testing.T) {
 		calls := k.seen()
 		require.Equal(t, []string{"ADD a", "ADD b", "DEL b", "DEL a"}, k.order(), "everything is undone")
 		assert.Contains(t, calls[2].key(t, "prevResult"), `"x-b"`)
+	})
+	t.Run("written but not known to be on disk", func(t *testing.T) {
+		k := newKit(t, false, map[string]script{"a": nil, "b": nil})
+		_, err := k.Add(t.Context(), l, pod())
+		require.NoError(t, err)
+		c, err := newCall(l, pod())
+		require.NoError(t, err)
+		cause := errors.New("cannot sync")
+		require.Equal(t, cause, k.run(l, c).rollback(t.Context(), 2, nil, cause))
+		cached, err := k.Cached(l)
+		require.NoError(t, err)
+		assert.Empty(t, cached)
 	})
 	t.Run("cannot be renamed", func(t *testing.T) {
 		k := newKit(t, false, map[string]script{"a": nil, "b": nil})

@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"bytes"
 	"os"
 	"slices"
 	"testing"
@@ -154,7 +155,7 @@ func TestDamagedCache(t *testing.T) {
 		"another's":      []byte(`{"version":1,"network":"net","containerID":"c2","ifName":"eth0","cniVersion":"1.1.0","config":{},"result":{}}`),
 		"no result":      []byte(`{"version":1,"network":"net","containerID":"c1","ifName":"eth0","cniVersion":"1.1.0","config":{}}`),
 		"a bad result":   []byte(`{"version":1,"network":"net","containerID":"c1","ifName":"eth0","cniVersion":"1.1.0","config":{},"result":{"ips":[null]}}`),
-		"a newer format": []byte(`{"version":2,"network":"net","containerID":"c1","ifName":"eth0"}`),
+		"a newer format": bytes.Replace(whole, []byte(`{"version":1,`), []byte(`{"version":2,`), 1),
 	}
 	for n := 0; n < len(whole); n += 37 {
 		broken["torn/"+string(whole[:n])] = whole[:n]

@@ -27,7 +27,7 @@ const everything = `{
 
 // TestRequests compares what is derived with testdata/requests; -update rewrites it.
 func TestRequests(t *testing.T) {
-	provided := map[string]any{"mac": "02:00:00:00:00:01", "ips": []string{"10.0.0.2/24"}, "bandwidth": map[string]int{"ingressRate": 1}}
+	provided := map[string]any{"portMappings": []any{map[string]any{"hostPort": 8080, "note": "<&>"}}, "mac": "02:00:00:00:00:01", "ips": []string{"10.0.0.2/24"}, "bandwidth": map[string]int{"ingressRate": 1}}
 	capabilities, err := encodeCapabilities(provided)
 	require.NoError(t, err)
 	previous := json.RawMessage(`{"cniVersion":"1.1.0","ips":[{"address":"10.0.0.2/24"}],"unknown":9007199254740993}`)
