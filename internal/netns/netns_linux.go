@@ -74,7 +74,7 @@ func (n *NS) identify(fd int) error {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	n.dev, n.inode = uint64(st.Dev), st.Ino
+	n.dev, n.inode = uint64(st.Dev), st.Ino //nolint:unconvert // 32 bits on some architectures
 	return nil
 }
 

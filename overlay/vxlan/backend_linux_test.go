@@ -91,6 +91,17 @@ func TestRestartWritesNothing(t *testing.T) {
 	assert.Equal(t, before, n.state())
 }
 
+// A look may miss what is there; making it again must not harm.
+func TestApplyOfWhatExistsChangesNothing(t *testing.T) {
+	f := newFabric(t, 3)
+	f.start(vxlan.Config{})
+	n := f.nodes[0]
+	before, index := n.state(), n.index()
+	require.NoError(t, n.backend.ApplyBlindly(t.Context(), f.topology(n, f.nodes...)))
+	assert.Equal(t, before, n.state())
+	assert.Equal(t, index, n.index(), "the device must survive")
+}
+
 func TestPeerComesAndGoes(t *testing.T) {
 	f := newFabric(t, 3)
 	f.start(vxlan.Config{})

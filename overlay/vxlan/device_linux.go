@@ -31,8 +31,8 @@ func (s devices) Observe(context.Context) (map[string]device, error) {
 	}
 	tunnel, seen := 0, map[string]device{}
 	u, underlayErr := s.k.underlay(conn)
-	if errors.Is(underlayErr, reconcile.ErrPartial) {
-		return nil, underlayErr
+	if errors.Is(underlayErr, nl.ErrPartial) {
+		return nil, underlayErr // what there is cannot be judged
 	}
 	for _, l := range links {
 		v, ours := s.k.ours(l)
@@ -116,6 +116,11 @@ func (s devices) Apply(_ context.Context, name string, want device, have *device
 	if err != nil {
 		return err
 	}
+	if have == nil {
+		if have, err = s.find(conn, name, u); err != nil {
+			return err
+		}
+	}
 	if have != nil && !want.changeable(*have) {
 		if err := s.remove(conn, name); err != nil {
 			return err
@@ -128,6 +133,23 @@ func (s devices) Apply(_ context.Context, name string, want device, have *device
 		}
 	}
 	return s.change(conn, name, want, *have, u, mtu)
+}
+
+// find looks for a device that the last look did not show: a dump can be incomplete.
+func (s devices) find(conn *nl.Conn, name string, u underlay) (*device, error) {
+	l, err := conn.Link(name)
+	if errors.Is(err, nl.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	v, ours := s.k.ours(l)
+	if !ours {
+		return nil, nil
+	}
+	d, err := s.describe(conn, v, u)
+	return &d, err
 }
 
 // create makes the device, not yet up, and returns what it then is. Its MAC address

@@ -40,6 +40,10 @@ func TestDriftIsRepairedByEvents(t *testing.T) {
 			return n.conn.ReplaceRoute(&netlink.Route{Dst: addr("10.244.2.0/24").IPNet, Protocol: 155, Priority: vxlan.Metric(b.PodCIDRs[0]),
 				Gw: net.ParseIP("10.244.3.0"), LinkIndex: n.index(), Flags: unix.RTNH_F_ONLINK})
 		}, true},
+		{"second route beside ours", ip("route", "append", "10.244.2.0/24", "via", "10.244.3.0", "dev", "cnikit.5000", "onlink", "proto", "155", "metric", "28299876"), true},
+		{"second route before ours", ip("route", "prepend", "10.244.2.0/24", "via", "10.244.3.0", "dev", "cnikit.5000", "onlink", "proto", "155", "metric", "28299876"), true},
+		{"second ipv6 path", ip("route", "append", "fd00:10:244:2::/64", "via", "fd00:10:244:3::", "dev", "cnikit.5000", "onlink", "proto", "155"), true},
+		{"route with an MTU", ip("route", "replace", "10.244.2.0/24", "via", "10.244.2.0", "dev", "cnikit.5000", "onlink", "src", "10.244.1.0", "proto", "155", "metric", "28299876", "mtu", "1000"), true},
 		{"unknown route of ours", func(n *node) error {
 			return n.conn.AddRoute(&netlink.Route{Dst: addr("10.77.0.0/24").IPNet, Protocol: 155, Priority: 9,
 				Gw: net.ParseIP("10.244.3.0"), LinkIndex: n.index(), Flags: unix.RTNH_F_ONLINK})

@@ -152,7 +152,7 @@ func (k *kernel) underlay(conn *nl.Conn) (underlay, error) {
 	}
 	addrs, err := conn.Addrs(nil, netlink.FAMILY_V4)
 	if err != nil {
-		return underlay{}, partial(err)
+		return underlay{}, err
 	}
 	tunnel, _ := k.seen()
 	for _, a := range addrs {

@@ -283,6 +283,9 @@ func (n *node) state() string {
 		if r.LinkIndex != v.Index {
 			on = "another link"
 		}
+		if r.MTU != 0 || len(r.MultiPath) > 0 {
+			on += " with more"
+		}
 		add("route %v via %v src %v metric %d on %s", r.Dst, r.Gw, r.Src, r.Priority, on)
 	}
 	neighbors, _ := n.conn.Neighbors(v.Index, netlink.FAMILY_ALL)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -60,7 +61,12 @@ func (s *routes) ours(r netlink.Route, tunnel int) bool {
 		return false
 	}
 	key := keyOf(r)
-	return r.LinkIndex == tunnel && tunnel != 0 || key.Prefix.Addr().Is4() && key.Metric == Metric(key.Prefix)
+	return tunnel != 0 && leadsTo(r, tunnel) || key.Prefix.Addr().Is4() && key.Metric == Metric(key.Prefix)
+}
+
+// leadsTo reports whether a route, or one of its paths, leaves by a link.
+func leadsTo(r netlink.Route, link int) bool {
+	return r.LinkIndex == link || slices.ContainsFunc(r.MultiPath, func(n *netlink.NexthopInfo) bool { return n.LinkIndex == link })
 }
 
 // keyOf works for default routes, too, which have no destination.

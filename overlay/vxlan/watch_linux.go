@@ -74,7 +74,7 @@ func (b *Backend) concernedBy(e nl.Event, tunnel, parent int) []reconcile.Target
 		}
 		return []reconcile.Target{b.devices, b.routes}
 	case nl.RouteEvent:
-		if onTunnel || onParent {
+		if onTunnel || onParent || e.Link == 0 { // 0: over several links
 			return []reconcile.Target{b.routes}
 		}
 	case nl.NeighEvent:

@@ -33,7 +33,7 @@ func TestEventsConcernTargets(t *testing.T) {
 		{"own route", nl.Event{Kind: nl.RouteEvent, Link: tunnel}, tunnel, parent, "routes"},
 		{"underlay route", nl.Event{Kind: nl.RouteEvent, Link: parent}, tunnel, parent, "routes"},
 		{"pod's route", nl.Event{Kind: nl.RouteEvent, Link: other}, tunnel, parent, ""},
-		{"route without link", nl.Event{Kind: nl.RouteEvent}, 0, 0, ""},
+		{"route over several links", nl.Event{Kind: nl.RouteEvent}, tunnel, parent, "routes"},
 		{"own neighbour", nl.Event{Kind: nl.NeighEvent, Link: tunnel}, tunnel, parent, "neighbours forwarding entries"},
 		{"underlay neighbour", nl.Event{Kind: nl.NeighEvent, Link: parent}, tunnel, parent, ""},
 		{"forwarding of all", nl.Event{Kind: nl.NetconfEvent, Link: -1}, tunnel, parent, "sysctls"},
