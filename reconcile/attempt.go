@@ -31,8 +31,7 @@ func (t *Table[K, V]) record(ctx context.Context, r *round, c change[K, V], err 
 	}
 	a := w.attempts[c.key]
 	switch {
-	case err == nil && !c.looked:
-		t.forget(c.key)
+	case err == nil && !c.looked: // a change by the caller; take forgot the past of the key
 		return true
 	case a == nil || (a.err == nil) != (err == nil):
 		a = &attempt{name: c.name}

@@ -51,6 +51,16 @@ func TestChanges(t *testing.T) {
 			pass(time.Second)
 			require.Equal(t, []call{remove("b")}, f.Calls())
 		}},
+		{"set/of a key that was deleted creates it again", func(t *testing.T) {
+			f, tbl := one(vals{"a": 1})
+			start(t, quiet, tbl)
+			tbl.Unset("a")
+			pass(time.Second)
+			require.Empty(t, f.Vals())
+			tbl.Set("a", 1)
+			pass(time.Second)
+			require.Equal(t, vals{"a": 1}, f.Vals())
+		}},
 		{"replace/reconciles the keys that differ", func(t *testing.T) {
 			f, tbl := one(vals{"a": 1, "b": 2, "c": 3})
 			start(t, quiet, tbl)

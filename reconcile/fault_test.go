@@ -95,6 +95,22 @@ func TestBackoff(t *testing.T) {
 			require.Empty(t, r.target("one").Failing)
 			require.True(t, r.target("one").Converged)
 		}},
+		{"key/no longer wanted, and what the failure left is deleted", func(t *testing.T) {
+			f, tbl := one(nil)
+			f.Before = func(_ context.Context, c call) error {
+				if c == apply("half") {
+					f.Put("half", 1) // done in part, and an error
+					return errBad
+				}
+				return nil
+			}
+			start(t, quiet, tbl)
+			tbl.Set("half", 2)
+			pass(10 * time.Millisecond)
+			tbl.Unset("half")
+			pass(10 * time.Millisecond)
+			require.Empty(t, f.Vals())
+		}},
 		{"key/a trigger brings it forward, a storm of them no faster than ten times the least delay", func(t *testing.T) {
 			f, tbl := one(nil)
 			hook, at := times("bad")
@@ -109,6 +125,22 @@ func TestBackoff(t *testing.T) {
 				pass(10 * time.Millisecond)
 			}
 			require.InDelta(t, 10, len(*at)-before, 1)
+		}},
+		{"key/once it succeeded its past does not count against it", func(t *testing.T) {
+			f, tbl := one(nil)
+			f.Fail("bad", errBad)
+			r := start(t, quiet, tbl)
+			tbl.Set("bad", 1)
+			pass(time.Hour)
+			f.Fail("bad", nil)
+			r.Trigger()
+			pass(time.Second)
+			for range 3 {
+				require.Equal(t, vals{"bad": 1}, f.Vals())
+				f.Remove("bad")
+				r.Trigger()
+				pass(5 * time.Millisecond)
+			}
 		}},
 		{"key/seen again before it is tried again", func(t *testing.T) {
 			f, tbl := one(nil)

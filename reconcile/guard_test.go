@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -100,6 +101,23 @@ func TestGuard(t *testing.T) {
 			}
 			pass(5 * time.Millisecond)
 			require.Len(t, f.Vals(), 40)
+		}},
+		{"time alone is no second look", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			f.Before = func(_ context.Context, c call) error {
+				if c == apply("slow") {
+					time.Sleep(2 * time.Second) // over the moment at which the second look is due
+				}
+				return nil
+			}
+			start(t, quiet, tbl)
+			f.Calls()
+			tbl.Replace(nil)
+			pass(9 * time.Second)
+			tbl.Set("slow", 1)
+			pass(time.Minute)
+			require.Equal(t, []call{apply("slow"), observe()}, f.Calls()[:2])
+			require.Equal(t, vals{"slow": 1}, f.Vals())
 		}},
 		{"a partial look confirms nothing", func(t *testing.T) {
 			f, tbl := one(many(40, 1))

@@ -18,7 +18,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 
 	const name = "10-pods.conflist"
 	files, err := install.NewFiles("conflist", dir, install.Options{Names: []string{name}})

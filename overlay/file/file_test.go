@@ -281,7 +281,8 @@ func (w *watched) requireSoon(names string) {
 	w.requireNames(names)
 	for {
 		select {
-		case <-w.errors:
+		case err := <-w.errors:
+			w.t.Log(err)
 		default:
 			return
 		}

@@ -153,14 +153,16 @@ func (r *run) wait(ctx context.Context, interval time.Duration) bool {
 	case <-time.After(interval):
 		return true
 	case <-r.watcher.Events:
-	case <-r.watcher.Errors: // events were lost
+	case err := <-r.watcher.Errors:
+		r.opts.Log.Debug("events were lost", "path", r.path, "error", err)
 	}
 	for gathered := time.After(settle); ; {
 		select {
 		case <-ctx.Done():
 			return false
 		case <-r.watcher.Events:
-		case <-r.watcher.Errors:
+		case err := <-r.watcher.Errors:
+			r.opts.Log.Debug("events were lost", "path", r.path, "error", err)
 		case <-gathered:
 			return true
 		}
