@@ -175,7 +175,7 @@ func TestProcesses(t *testing.T) {
 	for i := range workers {
 		running = append(running, startWorker(t, dataDir, claims, "w"+strconv.Itoa(i)))
 	}
-	for kill := range 12 * scale() {
+	for kill := range kills() {
 		i := rand.IntN(workers)
 		running[i].progress(t, 1+rand.IntN(4))
 		require.NoError(t, running[i].cmd.Process.Kill())
@@ -227,10 +227,13 @@ func collect(t *testing.T, s *Store, p *ipam.Pool, claims, name string) {
 	}
 }
 
-// scale multiplies rounds: 1 in the ordinary tests, more in long runs.
-func scale() int {
-	if n, err := strconv.Atoi(os.Getenv("CNIKIT_SCALE")); err == nil && n > 0 {
-		return n
+// kills is the number of rounds: fewer with -short, more in long runs.
+func kills() int {
+	if testing.Short() {
+		return 3
 	}
-	return 1
+	if n, err := strconv.Atoi(os.Getenv("CNIKIT_SCALE")); err == nil && n > 0 {
+		return 8 * n
+	}
+	return 8
 }

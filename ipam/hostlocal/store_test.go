@@ -173,12 +173,15 @@ func TestForeignContent(t *testing.T) {
 	t.Run("foreign/what cannot be a record is a taken address", func(t *testing.T) {
 		s, p := newPool(t, "10.1.0.0/29")
 		require.NoError(t, os.MkdirAll(filepath.Join(s.dir, "10.1.0.2"), 0o755))
-		require.NoError(t, os.Symlink("nowhere", filepath.Join(s.dir, "10.1.0.3")))
+		require.NoError(t, os.Symlink("10.1.0.5", filepath.Join(s.dir, "10.1.0.3")))
 		put(t, s, "10.1.0.4", strings.Repeat("a", 5000))
 		require.NoError(t, p.Status(ctx))
 		assert.Equal(t, "10.1.0.5/29", allocate(t, p, "a"))
+		leases, err := p.Leases(ctx, owner("a"))
+		require.NoError(t, err)
+		assert.Len(t, leases, 1, "links are not followed")
 		require.NoError(t, p.Release(ctx, owner("a")), "del/tolerates it")
-		err := p.Retain(ctx, nil)
+		err = p.Retain(ctx, nil)
 		for _, name := range []string{"10.1.0.2", "10.1.0.3", "10.1.0.4"} {
 			require.ErrorContains(t, err, name, "gc/reports it")
 		}
@@ -192,6 +195,20 @@ func TestForeignContent(t *testing.T) {
 		assert.Equal(t, "a\r\neth0", snapshot(t, s.dir)["10.1.0.2"])
 		assert.Equal(t, "b\r\neth0", snapshot(t, s.dir)["10.1.0.3"])
 	})
+}
+
+// A release is the owner's alone.
+func TestReleaseOfAnother(t *testing.T) {
+	s, p := newPool(t, "10.1.0.0/24")
+	allocate(t, p, "a")
+	before := snapshot(t, s.dir)
+	require.NoError(t, s.Update(t.Context(), func(tx ipam.Tx) error {
+		for _, o := range []ipam.Owner{owner("b"), {ContainerID: "a", IfName: "net1"}, {ContainerID: "a"}, {}} {
+			require.NoError(t, tx.Release(netip.MustParseAddr("10.1.0.2"), o))
+		}
+		return tx.Release(netip.MustParseAddr("10.1.0.9"), owner("a"))
+	}))
+	assert.Equal(t, before, snapshot(t, s.dir))
 }
 
 func TestLock(t *testing.T) {
