@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/netif"
@@ -77,8 +78,8 @@ func (a *attachment) allocate(ctx context.Context) (*cni.Result, error) {
 	return a.r.Delegate(a.r.Config.IPAM.Type).Add(ctx)
 }
 
-// configure completes the container's side, then switches the link on and announces
-// the addresses. What it sets goes with the link.
+// configure completes the container's side, then switches the link on. What it sets goes
+// with the link.
 func (a *attachment) configure(ctx context.Context) error {
 	name, l := a.r.IfName, &a.layout
 	if err := a.pod.AddAddresses(name, l.addresses()...); err != nil {
@@ -91,26 +92,33 @@ func (a *attachment) configure(ctx context.Context) error {
 		return explainRoute(a.r.Config, err)
 	}
 	if a.r.Config.gateway() {
-		if err := a.node.EnableForwarding(l.gateways()...); err != nil {
+		if err := a.node.EnableForwarding(ctx, l.gateways()...); err != nil {
 			return err
 		}
 	}
 	if err := a.node.SetUp(a.host); err != nil {
 		return err
 	}
-	if err := errors.Join(a.node.WaitRunning(ctx, a.host), a.pod.WaitRunning(ctx, name)); err != nil {
-		return err
-	}
-	return a.announce()
+	return a.publish(ctx)
 }
 
-func (a *attachment) announce() error {
+// publish waits until the link passes packets and answers for its addresses, and the
+// bridge for the gateways, then announces the addresses.
+func (a *attachment) publish(ctx context.Context) error {
+	name, bridge := a.r.IfName, a.r.Config.bridge()
+	var own, gateways []netip.Addr
 	for _, ip := range a.layout.ips {
-		if err := a.pod.Announce(a.r.IfName, ip.Address.Addr()); err != nil {
-			return err
+		own = append(own, ip.Address.Addr())
+		if a.r.Config.gateway() {
+			gateways = append(gateways, ip.Gateway)
 		}
 	}
-	return nil
+	err := errors.Join(a.node.WaitRunning(ctx, a.host), a.pod.WaitRunning(ctx, name),
+		a.pod.WaitAnswering(ctx, name, own...), a.node.WaitAnswering(ctx, bridge, gateways...))
+	if err != nil {
+		return err
+	}
+	return a.pod.Announce(name, own...)
 }
 
 func explainRoute(c Config, err error) error {

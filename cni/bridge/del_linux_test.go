@@ -1,12 +1,14 @@
 package bridge_test
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/netif"
@@ -50,6 +52,23 @@ func TestDel(t *testing.T) {
 		n.ipam.fail = nil
 		require.NoError(t, n.del(pod, "eth0", config()))
 	})
+	t.Run("del/keeps the address while the link cannot be deleted", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		n.mustAdd(t, pod, "eth0", config())
+		inv := invocation(cni.CommandDel, pod, "eth0")
+		var err error
+		inv.Config, err = json.Marshal(config())
+		require.NoError(t, err)
+		require.NoError(t, n.ns.Do(func() error {
+			return withoutNetAdmin(t, func() {
+				_, err := n.handler().Handle(t.Context(), inv)
+				requireCode(t, err, cni.CodeInternal, "operation not permitted")
+			})
+		}))
+		require.NotNil(t, pod.link(t, "eth0"))
+		require.Equal(t, 1, n.ipam.held())
+		require.NoError(t, n.del(pod, "eth0", config()))
+	})
 	t.Run("del/broken configuration", func(t *testing.T) {
 		n, pod := newNode(t), newSpace(t, "c1")
 		n.mustAdd(t, pod, "eth0", config())
@@ -57,6 +76,21 @@ func TestDel(t *testing.T) {
 		require.Nil(t, n.hostEnd(t, pod, "eth0"))
 		require.Zero(t, n.ipam.held())
 	})
+}
+
+// withoutNetAdmin runs fn while the calling thread has no right to change interfaces.
+func withoutNetAdmin(t *testing.T, fn func()) error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var all [2]unix.CapUserData
+	require.NoError(t, unix.Capget(&header, &all[0]))
+	fewer := all
+	fewer[0].Effective &^= 1 << unix.CAP_NET_ADMIN
+	if err := unix.Capset(&header, &fewer[0]); err != nil {
+		return err
+	}
+	defer func() { require.NoError(t, unix.Capset(&header, &all[0])) }()
+	fn()
+	return nil
 }
 
 // TestDelWithoutNamespace passes what a runtime may have for CNI_NETNS at the end.

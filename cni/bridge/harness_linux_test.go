@@ -160,20 +160,24 @@ func config(edits ...any) map[string]any {
 	return c
 }
 
-// call runs the plugin on the node's thread.
+// call runs the plugin on a thread of the node.
 func (n *node) call(ctx context.Context, inv cni.Invocation, config map[string]any) ([]byte, error) {
-	p := bridge.Plugin()
-	p.Delegates = cni.Builtin{"fake": n.ipam.plugin().Handler()}
 	var err error
 	if inv.Config, err = json.Marshal(config); err != nil {
 		return nil, err
 	}
 	var out []byte
 	err = n.ns.Do(func() error {
-		out, err = p.Handler().Handle(ctx, inv)
+		out, err = n.handler().Handle(ctx, inv)
 		return err
 	})
 	return out, err
+}
+
+func (n *node) handler() cni.Handler {
+	p := bridge.Plugin()
+	p.Delegates = cni.Builtin{"fake": n.ipam.plugin().Handler()}
+	return p.Handler()
 }
 
 func invocation(command cni.Command, pod *space, ifName string) cni.Invocation {

@@ -15,9 +15,10 @@ type fakeIPAM struct {
 	next   int
 	leases map[cni.Attachment][]netip.Prefix
 
-	subnets []netip.Prefix // each with its first address as gateway
-	answer  func(*cni.Result)
-	fail    error // of every command
+	subnets []netip.Prefix       // each with its first address as gateway
+	before  func(cni.Attachment) // an ADD, which waits for it
+	answer  func(*cni.Result)    // edits what an ADD returns
+	fail    error                // of every command
 	onDel   func()
 }
 
@@ -37,6 +38,9 @@ func owner(r *fakeRequest) cni.Attachment {
 }
 
 func (f *fakeIPAM) add(_ context.Context, r *fakeRequest) (*cni.Result, error) {
+	if f.before != nil {
+		f.before(owner(r))
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.fail != nil {

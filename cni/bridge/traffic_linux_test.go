@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-const trafficTimeout = 5 * time.Second
+// trafficTimeout is long: tests of other packages may hold the kernel's lock on network
+// configuration for seconds.
+const trafficTimeout = 30 * time.Second
 
 // listen opens a UDP socket in the namespace, on all addresses.
 func listen(t *testing.T, s *space) *net.UDPConn {

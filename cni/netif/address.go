@@ -1,6 +1,9 @@
 package netif
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // AddressChange is what a method changed on the addresses of an interface, for
 // [Namespace.RevertAddresses].
@@ -17,7 +20,7 @@ func planGateways(link string, has, wanted []netip.Prefix, force bool) (AddressC
 	var change AddressChange
 	for _, old := range has {
 		for _, gateway := range wanted {
-			if contains(wanted, old) || !conflict(old, gateway) {
+			if slices.Contains(wanted, old) || !conflict(old, gateway) {
 				continue
 			}
 			if !force {
@@ -28,7 +31,7 @@ func planGateways(link string, has, wanted []netip.Prefix, force bool) (AddressC
 		}
 	}
 	for _, gateway := range wanted {
-		if !contains(has, gateway) && !contains(change.Added, gateway) {
+		if !slices.Contains(has, gateway) && !slices.Contains(change.Added, gateway) {
 			change.Added = append(change.Added, gateway)
 		}
 	}
@@ -44,13 +47,4 @@ func conflict(old, gateway netip.Prefix) bool {
 		return false
 	}
 	return old.Addr().Is4() || old.Overlaps(gateway)
-}
-
-func contains(prefixes []netip.Prefix, p netip.Prefix) bool {
-	for _, q := range prefixes {
-		if p == q {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -15,10 +16,10 @@ import (
 // Those that it has stay.
 //
 // IPv6 is switched on for the interface, and for lo where it is off, when an address
-// needs it. Addresses are usable at once: duplicate address detection, which takes a
-// second or more, is off for them and for the interface's link-local address. Use
-// AddAddresses where somebody has made sure that an address is given out only once.
-// IPv6 addresses stay when the interface is switched off.
+// needs it. Duplicate address detection, which takes a second or more, is off for the
+// addresses and for the interface's link-local one: use AddAddresses where somebody has
+// made sure that an address is given out only once. IPv6 addresses stay when the
+// interface is switched off. See [Namespace.WaitAnswering].
 func (n *Namespace) AddAddresses(name string, addrs ...netip.Prefix) error {
 	link, err := n.find(name)
 	if err != nil {
@@ -30,7 +31,7 @@ func (n *Namespace) AddAddresses(name string, addrs ...netip.Prefix) error {
 	}
 	var change AddressChange
 	for _, addr := range addrs {
-		if !contains(has, addr) {
+		if !slices.Contains(has, addr) {
 			change.Added = append(change.Added, addr)
 		}
 	}

@@ -15,10 +15,14 @@ func TestAddAddresses(t *testing.T) {
 		plug(t, node, pod, "veth1", "10.1.0.2/24", "fd00::2/64")
 		addrs, err := pod.nl.Addrs(pod.link(t, "eth0"), unix.AF_UNSPEC)
 		require.NoError(t, err)
-		require.Len(t, addrs, 3, "with the link-local one")
 		for _, addr := range addrs {
-			require.Zero(t, addr.Flags&(unix.IFA_F_TENTATIVE|unix.IFA_F_DADFAILED), addr)
+			if addr.Scope == unix.RT_SCOPE_UNIVERSE {
+				require.Zero(t, addr.Flags&unix.IFA_F_TENTATIVE, addr)
+			}
 		}
+		dad, err := pod.nl.Sysctl("net/ipv6/conf/eth0/accept_dad")
+		require.NoError(t, err)
+		require.Equal(t, "0", dad, "for the link-local address")
 	})
 	t.Run("again", func(t *testing.T) {
 		pod := newSpace(t)
@@ -43,6 +47,9 @@ func TestAddAddresses(t *testing.T) {
 		got, err := pod.Addresses("eth0.1")
 		require.NoError(t, err)
 		require.Contains(t, got, parse("fd00::2/64")[0])
+		off, err = pod.nl.Sysctl("net/ipv6/conf/lo/disable_ipv6")
+		require.NoError(t, err)
+		require.Equal(t, "0", off, "packets to own addresses pass through lo")
 	})
 	t.Run("stay when the interface is switched off", func(t *testing.T) {
 		pod := newSpace(t)
@@ -54,15 +61,19 @@ func TestAddAddresses(t *testing.T) {
 		require.NoError(t, err)
 		require.ElementsMatch(t, parse("10.1.0.2/24", "fd00::2/64"), got)
 	})
-	t.Run("failure leaves none", func(t *testing.T) {
-		pod := newSpace(t)
-		link := pod.addLink(t, "eth0")
-		require.NoError(t, pod.nl.SetMTU(link, 1000)) // too little for IPv6
-		require.Error(t, pod.AddAddresses("eth0", parse("10.1.0.2/24", "fd00::2/64")...))
-		got, err := pod.Addresses("eth0")
-		require.NoError(t, err)
-		require.Empty(t, got)
-	})
+	for rule, bad := range map[string]string{"IPv6 impossible": "fd00::2/64", "address refused": "ff02::5/64"} {
+		t.Run("failure leaves none/"+rule, func(t *testing.T) {
+			pod := newSpace(t)
+			link := pod.addLink(t, "eth0")
+			if bad == "fd00::2/64" {
+				require.NoError(t, pod.nl.SetMTU(link, 1000)) // too little for IPv6
+			}
+			require.Error(t, pod.AddAddresses("eth0", parse("10.1.0.2/24", bad)...))
+			got, err := pod.Addresses("eth0")
+			require.NoError(t, err)
+			require.Empty(t, got)
+		})
+	}
 	t.Run("absent interface", func(t *testing.T) {
 		require.ErrorIs(t, newSpace(t).AddAddresses("eth0", parse("10.1.0.2/24")...), netif.ErrNotFound)
 	})
@@ -96,6 +107,19 @@ func TestSetGateways(t *testing.T) {
 		require.True(t, again.Empty())
 		require.NoError(t, node.RevertAddresses("cni0", change))
 		require.Equal(t, []string{"fd09::1/64"}, addresses(t, node))
+	})
+	t.Run("usable at once", func(t *testing.T) {
+		node := fresh(t)
+		plug(t, node, newSpace(t), "veth1") // a bridge without ports has no carrier
+		_, err := node.SetGateways("cni0", parse(both...), false)
+		require.NoError(t, err)
+		addrs, err := node.nl.Addrs(node.link(t, "cni0"), unix.AF_INET6)
+		require.NoError(t, err)
+		for _, addr := range addrs {
+			if addr.Scope == unix.RT_SCOPE_UNIVERSE {
+				require.Zero(t, addr.Flags&unix.IFA_F_TENTATIVE, addr)
+			}
+		}
 	})
 	t.Run("conflict changes nothing", func(t *testing.T) {
 		node := fresh(t, "fd00::9/48")
@@ -134,7 +158,7 @@ func TestEnableForwarding(t *testing.T) {
 				_, err := node.nl.SetSysctl(key, "0")
 				require.NoError(t, err)
 			}
-			require.NoError(t, node.EnableForwarding(parse(test.addrs...)...))
+			require.NoError(t, node.EnableForwarding(t.Context(), parse(test.addrs...)...))
 			got4, err := node.nl.Sysctl(v4)
 			require.NoError(t, err)
 			got6, err := node.nl.Sysctl(v6)

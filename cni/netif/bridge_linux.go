@@ -1,6 +1,7 @@
 package netif
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -79,21 +80,12 @@ func (n *Namespace) finishBridge(b Bridge) (Link, error) {
 	return n.Link(b.Name)
 }
 
-// adoptBridge fixes the MAC address by setting the one that is there, unless the bridge
-// has our mark: then it was created with a fixed one.
 func (n *Namespace) adoptBridge(link netlink.Link, b Bridge) (Link, error) {
 	if link.Type() != "bridge" {
 		return Link{}, fmt.Errorf("%q is a %s: %w", b.Name, link.Type(), ErrWrongKind)
 	}
-	attrs := link.Attrs()
-	if b.Alias == "" || attrs.Alias != b.Alias {
-		mac := attrs.HardwareAddr
-		if isZero(mac) { // a bridge that lost its last port
-			mac = randomMAC()
-		}
-		if err := n.conn.SetMAC(link, mac); err != nil {
-			return Link{}, err
-		}
+	if err := n.fixMAC(link, b); err != nil {
+		return Link{}, err
 	}
 	if !facts(link).Up {
 		if err := n.conn.SetUp(link); err != nil {
@@ -101,6 +93,31 @@ func (n *Namespace) adoptBridge(link netlink.Link, b Bridge) (Link, error) {
 		}
 	}
 	return n.Link(b.Name)
+}
+
+// fixMAC fixes the MAC address by setting the one that is there. It avoids that where it
+// is needless, because the kernel then forgets all neighbours: on a bridge with our mark,
+// which was created with a fixed address, and on one whose address none of its ports has.
+func (n *Namespace) fixMAC(link netlink.Link, b Bridge) error {
+	if b.Alias != "" && link.Attrs().Alias == b.Alias {
+		return nil
+	}
+	ports, err := n.Ports(b.Name)
+	if err != nil {
+		return err
+	}
+	mac := link.Attrs().HardwareAddr
+	follows := len(ports) == 0
+	for _, port := range ports {
+		follows = follows || bytes.Equal(port.MAC, mac)
+	}
+	if !follows {
+		return nil
+	}
+	if isZero(mac) { // a bridge that lost its last port
+		mac = randomMAC()
+	}
+	return n.conn.SetMAC(link, mac)
 }
 
 // DeleteBridge deletes the bridge if it has no ports, and reports whether it is gone.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/cni/netif"
 )
@@ -116,6 +117,29 @@ func TestBridgeMAC(t *testing.T) {
 			require.Equal(t, bridge.MAC, node.link(t, "cni0").Attrs().HardwareAddr, "with a port")
 			require.NoError(t, node.DeleteLink("port1"))
 			require.Equal(t, bridge.MAC, node.link(t, "cni0").Attrs().HardwareAddr, "after the last port")
+		})
+	}
+}
+
+// TestBridgeNeighbours is about the kernel's habit of forgetting the neighbours of an
+// interface whose MAC address is set, even to what it was.
+func TestBridgeNeighbours(t *testing.T) {
+	for name, alias := range map[string]string{"created": "mark", "adopted": ""} {
+		t.Run(name, func(t *testing.T) {
+			node := newSpace(t)
+			ensure := func() {
+				_, _, err := node.EnsureBridge(netif.Bridge{Name: "cni0", Alias: alias})
+				require.NoError(t, err)
+			}
+			ensure()
+			ensure() // adopts
+			node.addLink(t, "port")
+			require.NoError(t, node.SetPort("port", "cni0", netif.PortOptions{}))
+			index := node.link(t, "cni0").Attrs().Index
+			require.NoError(t, node.nl.SetNeighbor(&netlink.Neigh{LinkIndex: index, IP: net.IP{10, 1, 0, 9},
+				HardwareAddr: net.HardwareAddr{2, 9, 9, 9, 9, 9}, State: unix.NUD_STALE}))
+			ensure()
+			require.Equal(t, "02:09:09:09:09:09", macOf(t, node, index, "10.1.0.9"))
 		})
 	}
 }

@@ -59,20 +59,3 @@ func hasIPv6(addrs []netip.Prefix) bool {
 	}
 	return false
 }
-
-// EnableForwarding makes the namespace forward packets of the families that addrs
-// belong to (ip_forward, and forwarding for all interfaces in IPv6). Others are not
-// touched, and nothing is ever switched off again: whether anything else on the node
-// needs forwarding cannot be known.
-func (n *Namespace) EnableForwarding(addrs ...netip.Prefix) error {
-	for _, addr := range addrs {
-		key := "net/ipv4/ip_forward"
-		if addr.Addr().Is6() {
-			key = "net/ipv6/conf/all/forwarding"
-		}
-		if _, err := n.conn.SetSysctl(key, "1"); err != nil {
-			return err
-		}
-	}
-	return nil
-}

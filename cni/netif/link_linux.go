@@ -1,20 +1,14 @@
 package netif
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/internal/nl"
 )
-
-// settleTimeout bounds the wait for work that the kernel does in the background within
-// milliseconds.
-const settleTimeout = 5 * time.Second
 
 // Link returns the interface of that name. The error matches [ErrNotFound] when there
 // is none.
@@ -72,28 +66,6 @@ func (n *Namespace) SetUp(name string) error {
 		return err
 	}
 	return n.conn.SetUp(link)
-}
-
-// WaitRunning waits until the interface passes packets: for a port of a bridge, until
-// it forwards. The kernel sets that state in the background after both ends of a veth
-// pair were switched on. It gives up when ctx ends, and after five seconds.
-func (n *Namespace) WaitRunning(ctx context.Context, name string) error {
-	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
-	defer cancel()
-	events, err := nl.Subscribe(n.ns, nl.LinkEvent)
-	if err != nil {
-		return err
-	}
-	defer events.Close()
-	for {
-		link, err := n.Link(name)
-		if err != nil || link.Running {
-			return err
-		}
-		if _, err := events.Receive(ctx); err != nil {
-			return fmt.Errorf("wait for interface %q to run: %w", name, err)
-		}
-	}
 }
 
 func (n *Namespace) find(name string) (netlink.Link, error) {

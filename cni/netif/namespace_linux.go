@@ -12,8 +12,12 @@ import (
 	"github.com/cnikit/cnikit/internal/nl"
 )
 
-// lockInterval is the time between two attempts to take a lock.
-const lockInterval = time.Millisecond
+// The time between two attempts to take a lock grows between these bounds: dozens of
+// plugins may wait, and each attempt costs whoever holds it.
+const (
+	minLockInterval = time.Millisecond
+	maxLockInterval = 16 * time.Millisecond
+)
 
 // Namespace is a handle on one network namespace whose interfaces are read and
 // changed. It is safe for concurrent use. [Namespace.Close] releases it.
@@ -63,11 +67,11 @@ func (n *Namespace) Close() {
 // such as a bridge and its addresses. The lock goes with unlock or the process; it is a
 // flock(2) on the namespace itself and leaves no file.
 func (n *Namespace) Lock(ctx context.Context) (unlock func(), err error) {
-	lock, err := netns.Open(n.ns.Path())
+	lock, err := netns.Open(fmt.Sprintf("/proc/self/fd/%d", n.ns.Fd()))
 	if err != nil {
 		return nil, fmt.Errorf("lock network namespace: %w", err)
 	}
-	for {
+	for interval := minLockInterval; ; interval = min(2*interval, maxLockInterval) {
 		err := unix.Flock(lock.Fd(), unix.LOCK_EX|unix.LOCK_NB)
 		if err == nil {
 			return func() { _ = lock.Close() }, nil
@@ -80,7 +84,7 @@ func (n *Namespace) Lock(ctx context.Context) (unlock func(), err error) {
 		case <-ctx.Done():
 			_ = lock.Close()
 			return nil, fmt.Errorf("wait for the lock of the network namespace: %w", ctx.Err())
-		case <-time.After(lockInterval):
+		case <-time.After(interval):
 		}
 	}
 }

@@ -49,6 +49,11 @@ func (n *Namespace) SetUp(string) error { return errUnsupported }
 // WaitRunning is not supported on this platform.
 func (n *Namespace) WaitRunning(context.Context, string) error { return errUnsupported }
 
+// WaitAnswering is not supported on this platform.
+func (n *Namespace) WaitAnswering(context.Context, string, ...netip.Addr) error {
+	return errUnsupported
+}
+
 // EnsureBridge is not supported on this platform.
 func (n *Namespace) EnsureBridge(Bridge) (link Link, created bool, err error) {
 	return Link{}, false, errUnsupported
@@ -86,7 +91,9 @@ func (n *Namespace) SetGateways(string, []netip.Prefix, bool) (AddressChange, er
 func (n *Namespace) RevertAddresses(string, AddressChange) error { return errUnsupported }
 
 // EnableForwarding is not supported on this platform.
-func (n *Namespace) EnableForwarding(...netip.Prefix) error { return errUnsupported }
+func (n *Namespace) EnableForwarding(context.Context, ...netip.Prefix) error {
+	return errUnsupported
+}
 
 // AddRoutes is not supported on this platform.
 func (n *Namespace) AddRoutes(string, ...Route) error { return errUnsupported }
