@@ -267,6 +267,37 @@ func TestOrder(t *testing.T) {
 			require.True(t, r.target("last").Converged)
 			require.Len(t, r.newRounds(), 1, "the round that converges the one takes the others along")
 		}},
+		{"after/looks afresh when the other has come back", func(t *testing.T) {
+			f, device := one(vals{"dev": 1})
+			g := reconciletest.NewFake(vals{"r": 1})
+			routes := reconcile.NewTable("routes", g, opts{Phase: 1, After: []reconcile.Target{device}})
+			routes.Replace(vals{"r": 1})
+			r := start(t, quiet, device, routes)
+			require.NoError(t, r.Status().Ready(0))
+			f.Remove("dev")
+			f.Fail("dev", errBad)
+			g.Remove("r") // as the routes of a device go with it
+			r.Trigger(device)
+			pass(time.Second)
+			require.False(t, r.target("routes").Converged)
+			require.ErrorContains(t, r.Status().Ready(0), "bad key")
+			f.Fail("dev", nil)
+			r.Trigger(device)
+			pass(time.Second)
+			require.Equal(t, vals{"r": 1}, g.Vals())
+			require.NoError(t, r.Status().Ready(0))
+		}},
+		{"after/looks before its first write", func(t *testing.T) {
+			_, device := one(nil)
+			device2 := reconcile.NewTable("device2", reconciletest.NewFake[string, int](nil), opts{})
+			g := reconciletest.NewFake(vals{"a": 1})
+			tbl := reconcile.NewTable("last", g, opts{After: []reconcile.Target{device, device2}})
+			tbl.Set("a", 1)
+			start(t, quiet, device, device2, tbl)
+			device2.Replace(nil)
+			pass(time.Second)
+			require.Equal(t, []call{observe()}, g.Calls())
+		}},
 		{"after/waits for a table that was never synced", func(t *testing.T) {
 			_, first := one(nil)
 			unsynced := reconcile.NewTable("unsynced", reconciletest.NewFake[string, int](nil), opts{})

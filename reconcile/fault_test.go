@@ -384,6 +384,16 @@ func TestEnd(t *testing.T) {
 			require.NoError(t, e.Run(ctx), "it can run again")
 			require.Equal(t, many(100, 1), f.Vals())
 		}},
+		{"an observation under way is no failure", func(t *testing.T) {
+			f, tbl := one(nil)
+			f.Before = func(ctx context.Context, _ call) error { <-ctx.Done(); return ctx.Err() }
+			e, err := reconcile.New(reconcile.Options{Targets: []reconcile.Target{tbl}})
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			require.NoError(t, e.Run(ctx))
+			require.Empty(t, e.Status().Targets[0].Failing)
+		}},
 		{"an idle engine too", func(t *testing.T) {
 			_, tbl := one(nil)
 			e, err := reconcile.New(reconcile.Options{Targets: []reconcile.Target{tbl}, Resync: -1})

@@ -9,7 +9,7 @@ import (
 // work is what the engine remembers of a table between rounds. Only the goroutine of Run touches it.
 type work[K comparable, V any] struct {
 	seen       view[K, V]
-	lookWanted bool      // before anything else is done
+	lookWanted bool      // before anything else is done; always true while seen is not known
 	lookFrom   time.Time // not earlier
 	lookTries  int       // failed looks in a row
 	lookError  KeyError  // of the last one, while lookTries > 0
@@ -29,7 +29,7 @@ type work[K comparable, V any] struct {
 }
 
 func newWork[K comparable, V any]() work[K, V] {
-	return work[K, V]{attempts: map[K]*attempt{}, failing: map[K]*attempt{}, held: map[K]time.Time{}}
+	return work[K, V]{lookWanted: true, attempts: map[K]*attempt{}, failing: map[K]*attempt{}, held: map[K]time.Time{}}
 }
 
 // applies is the table's part in the first half of a round: look if need be, compare, create and change. What is to be
@@ -39,6 +39,7 @@ func (t *Table[K, V]) applies(ctx context.Context, r *round) {
 	w.doomed, w.waiting = nil, t.unconverged()
 	defer t.judge(r)
 	if len(w.waiting) > 0 {
+		w.lookWanted = true // what it waits for is not as it should be, so neither may be what it remembers
 		return
 	}
 	t.take(r)
@@ -84,7 +85,7 @@ func (t *Table[K, V]) take(r *round) {
 	if triggered {
 		t.hurry(r)
 	}
-	w.lookWanted = w.lookWanted || triggered || r.resync || !w.seen.known || t.retryDue(now) || t.secondLookDue(r, now)
+	w.lookWanted = w.lookWanted || triggered || r.resync || t.retryDue(now) || t.secondLookDue(r, now)
 	for key := range changed {
 		// A failed operation may have left anything. A new intention starts without its predecessor's back-off.
 		w.lookWanted = w.lookWanted || w.failing[key] != nil
