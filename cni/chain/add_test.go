@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -47,31 +46,6 @@ func testAdd(t *testing.T, executed bool) {
 	assert.Equal(t, `{`+first+`}`, calls[1].key(t, "prevResult"), "the text of the plugin before, keys that nobody knows included")
 	assert.Equal(t, `{`+first+`,"x-b":12345678901234567890.0}`, calls[2].key(t, "prevResult"))
 	assert.Equal(t, "12345678901234567890.0", string(result.Extra["x-c"]))
-}
-
-func TestAddEnvironment(t *testing.T) {
-	t.Setenv("SECRET", "x")
-	t.Setenv("CNI_ARGS", "FROM=outside")
-	for name, test := range map[string]struct{ env, want []string }{
-		"default is PATH":  {nil, []string{"PATH=" + os.Getenv("PATH")}},
-		"what is given":    {[]string{"A=1"}, []string{"A=1"}},
-		"nothing is given": {[]string{}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			k := newKit(t, true, map[string]script{"a": nil})
-			k.Env = test.env
-			_, err := k.Add(t.Context(), conflist(t, "1.1.0", "a"), pod())
-			require.NoError(t, err)
-			var others []string
-			for _, e := range k.seen()[0].Env {
-				if !strings.HasPrefix(e, "CNI_") {
-					others = append(others, e)
-				}
-			}
-			assert.Equal(t, test.want, others)
-			assert.Empty(t, k.seen()[0].Inv.Args)
-		})
-	}
 }
 
 func TestAddResultVersions(t *testing.T) {

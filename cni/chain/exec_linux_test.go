@@ -40,3 +40,27 @@ func TestRunsInTheCallersNamespace(t *testing.T) {
 	assert.Equal(t, outside, where())
 	assert.NotEqual(t, outside, inside)
 }
+
+func TestEnvironmentOfPlugins(t *testing.T) {
+	t.Setenv("SECRET", "x")
+	t.Setenv("CNI_ARGS", "FROM=outside")
+	for name, test := range map[string]struct{ env, want []string }{
+		"default is PATH":  {nil, []string{"PATH=" + os.Getenv("PATH")}},
+		"what is given":    {[]string{"A=1", "CNI_NETNS=/other"}, []string{"A=1"}},
+		"nothing is given": {[]string{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKit(t, true, nil)
+			k.Env = test.env
+			shell(t, k.dir, "scripted-a", `/bin/cat /proc/$$/environ > `+k.dir+`/environ; echo '{"cniVersion":"1.1.0"}'`)
+			_, err := k.Add(t.Context(), conflist(t, "1.1.0", "a"), pod())
+			require.NoError(t, err)
+			environ, err := os.ReadFile(k.dir + "/environ")
+			require.NoError(t, err)
+			want := append([]string{
+				"CNI_COMMAND=ADD", "CNI_CONTAINERID=c1", "CNI_IFNAME=eth0", "CNI_NETNS=/run/netns/c1", "CNI_PATH=" + k.dir,
+			}, test.want...)
+			assert.ElementsMatch(t, want, strings.Split(strings.TrimRight(string(environ), "\x00"), "\x00"))
+		})
+	}
+}

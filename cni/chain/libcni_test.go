@@ -93,6 +93,7 @@ func (p libcni) run(t *testing.T, request map[string]any) (string, error) {
 	input, err := json.Marshal(request)
 	require.NoError(t, err)
 	program := exec.Command(string(p))
+	program.Env = append(os.Environ(), promptExit) // libcni hands its environment on
 	program.Stdin = bytes.NewReader(input)
 	out, err := program.Output()
 	var exit *exec.ExitError

@@ -18,7 +18,11 @@ import (
 	"github.com/cnikit/cnikit/cni"
 )
 
-const scriptedPrefix = "scripted-"
+const (
+	scriptedPrefix = "scripted-"
+	// promptExit keeps the race detector from sleeping for a second at the end of each executed plugin.
+	promptExit = "GORACE=atexit_sleep_ms=0"
+)
 
 // script is how a plugin of a test answers, by command. Without an entry it succeeds: an ADD prints prevResult with a mark of its own.
 type script map[cni.Command]reply
@@ -99,6 +103,7 @@ func newKit(t testing.TB, executed bool, plugins map[string]script) *kit {
 	if executed {
 		k.dir = t.TempDir()
 		k.Path = []string{k.dir}
+		k.Env = []string{"PATH=" + os.Getenv("PATH"), promptExit}
 		for name, s := range plugins {
 			k.install(scriptedPrefix+name, s)
 		}
