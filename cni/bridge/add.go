@@ -113,7 +113,7 @@ func (a *attachment) publish(ctx context.Context) error {
 			gateways = append(gateways, ip.Gateway)
 		}
 	}
-	err := errors.Join(a.node.WaitRunning(ctx, a.host), a.pod.WaitRunning(ctx, name),
+	err := errors.Join(a.node.WaitRunning(ctx, a.host), a.node.WaitRunning(ctx, bridge), a.pod.WaitRunning(ctx, name),
 		a.pod.WaitAnswering(ctx, name, own...), a.node.WaitAnswering(ctx, bridge, gateways...))
 	if err != nil {
 		return err

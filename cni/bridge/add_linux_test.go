@@ -44,8 +44,9 @@ func TestAdd(t *testing.T) {
 		}, r.Routes)
 	})
 	t.Run("usable at once", func(t *testing.T) {
-		require.Equal(t, netlink.LinkOperState(netlink.OperUp), n.hostEnd(t, pod, "eth0").Attrs().OperState)
-		require.Equal(t, netlink.LinkOperState(netlink.OperUp), pod.link(t, "eth0").Attrs().OperState)
+		for _, link := range []netlink.Link{n.hostEnd(t, pod, "eth0"), n.link(t, "cni0"), pod.link(t, "eth0")} {
+			require.NotZero(t, link.Attrs().RawFlags&unix.IFF_RUNNING, link.Attrs().Name)
+		}
 		pod.requireAnswers(t, "eth0", address(t, r, true))
 		n.requireAnswers(t, "cni0", netip.MustParseAddr("fd00:1::1"))
 		for _, gateway := range []string{"10.1.0.1", "fd00:1::1"} {
@@ -81,7 +82,7 @@ func TestAdd(t *testing.T) {
 }
 
 // requireAnswers looks for the multicast group in which an interface answers for an IPv6
-// address. Without it the first packet to the address takes a second.
+// address, and for the link-local address. Without either the first packet takes a second.
 func (s *space) requireAnswers(t *testing.T, name string, addr netip.Addr) {
 	t.Helper()
 	var groups []byte
@@ -89,6 +90,16 @@ func (s *space) requireAnswers(t *testing.T, name string, addr netip.Addr) {
 		groups, err = os.ReadFile("/proc/thread-self/net/igmp6")
 		return err
 	}))
+	addrs, err := s.nl.Addrs(s.link(t, name), unix.AF_INET6)
+	require.NoError(t, err)
+	linkLocal := 0
+	for _, addr := range addrs {
+		require.Zero(t, addr.Flags&unix.IFA_F_TENTATIVE, "without a valid link-local address nothing is solicited for others: %s", addr)
+		if addr.Scope == unix.RT_SCOPE_LINK {
+			linkLocal++
+		}
+	}
+	require.Equal(t, 1, linkLocal)
 	bytes := addr.As16()
 	require.Regexp(t, name+` +ff0200000000000000000001ff`+hex.EncodeToString(bytes[13:])+" ", string(groups))
 }

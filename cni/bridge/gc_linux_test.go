@@ -1,6 +1,7 @@
 package bridge_test
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,9 +13,7 @@ import (
 func (n *node) gc(t *testing.T, config map[string]any, valid ...cni.Attachment) error {
 	t.Helper()
 	with := map[string]any{"cni.dev/valid-attachments": append([]cni.Attachment{}, valid...)}
-	for key, value := range config {
-		with[key] = value
-	}
+	maps.Copy(with, config)
 	_, err := n.call(t.Context(), cni.Invocation{Command: cni.CommandGC}, with)
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -211,9 +212,7 @@ func (n *node) check(pod *space, ifName string, config map[string]any, result *c
 		return err
 	}
 	with := map[string]any{"prevResult": json.RawMessage(doc)}
-	for key, value := range config {
-		with[key] = value
-	}
+	maps.Copy(with, config)
 	_, err = n.call(context.Background(), invocation(cni.CommandCheck, pod, ifName), with)
 	return err
 }

@@ -23,8 +23,9 @@ const bridgeAttempts = 5
 //
 // The MAC address is fixed: a bridge without a fixed one takes the lowest of its ports,
 // so that it changes with the containers and neighbours lose it. Promiscuous mode is
-// not touched. A new bridge ignores router advertisements. When EnsureBridge fails, a
-// bridge that it created is gone again.
+// not touched. A new bridge ignores router advertisements, and its link-local address is
+// not checked for duplicates: until that is done the kernel forwards no packet whose next
+// hop it has to solicit. When EnsureBridge fails, a bridge that it created is gone again.
 func (n *Namespace) EnsureBridge(b Bridge) (link Link, created bool, err error) {
 	for range bridgeAttempts {
 		found, err := n.find(b.Name)
@@ -71,8 +72,10 @@ func (n *Namespace) finishBridge(b Bridge) (Link, error) {
 			return Link{}, err
 		}
 	}
-	if err := n.setIfPresent(ipv6Key(b.Name, "accept_ra"), "0"); err != nil {
-		return Link{}, err
+	for _, setting := range []string{"accept_ra", "accept_dad"} {
+		if err := n.setIfPresent(ipv6Key(b.Name, setting), "0"); err != nil {
+			return Link{}, err
+		}
 	}
 	if err := n.conn.SetUp(link); err != nil {
 		return Link{}, err

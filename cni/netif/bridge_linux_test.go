@@ -24,9 +24,11 @@ func TestEnsureBridge(t *testing.T) {
 		require.Equal(t, "mark", link.Alias)
 		require.True(t, link.Up)
 		require.Zero(t, node.link(t, "cni0").Attrs().Promisc)
-		ra, err := node.nl.Sysctl("net/ipv6/conf/cni0/accept_ra")
-		require.NoError(t, err)
-		require.Equal(t, "0", ra)
+		for _, setting := range []string{"accept_ra", "accept_dad"} {
+			value, err := node.nl.Sysctl("net/ipv6/conf/cni0/" + setting)
+			require.NoError(t, err)
+			require.Equal(t, "0", value, setting)
+		}
 	})
 	t.Run("again changes nothing", func(t *testing.T) {
 		node := newSpace(t)

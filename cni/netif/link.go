@@ -13,7 +13,7 @@ type Link struct {
 
 	Up      bool // switched on (IFF_UP)
 	Carrier bool // the other end is on, too (IFF_LOWER_UP)
-	Running bool // ready to pass packets (operational state "up")
+	Running bool // ready to pass packets (IFF_RUNNING)
 
 	Master int // index of the bridge whose port this is; 0: none
 	Peer   int // veth: index of the other end, in that one's namespace

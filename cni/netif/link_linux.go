@@ -87,7 +87,7 @@ func facts(link netlink.Link) Link {
 		Alias:   attrs.Alias,
 		Up:      attrs.RawFlags&unix.IFF_UP != 0,
 		Carrier: attrs.RawFlags&unix.IFF_LOWER_UP != 0,
-		Running: attrs.OperState == netlink.OperUp,
+		Running: attrs.RawFlags&unix.IFF_RUNNING != 0,
 		Master:  attrs.MasterIndex,
 	}
 	if f.Kind == "veth" {

@@ -9,6 +9,8 @@ import (
 	"os"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/cnikit/cnikit/internal/nl"
 )
 
@@ -30,21 +32,51 @@ func (n *Namespace) WaitRunning(ctx context.Context, name string) error {
 	return nil
 }
 
-// WaitAnswering waits until the interface answers neighbour solicitations for the IPv6
-// addresses, which it has. The kernel joins their multicast groups in the background, and
-// a solicitation before that is repeated only after a second. IPv4 addresses answer at
-// once. It gives up when ctx ends, and after 20 seconds.
+// WaitAnswering waits until the interface, which is running, answers neighbour
+// solicitations for the IPv6 addresses, which it has, and can send its own. The kernel
+// joins the multicast groups of addresses in the background, and makes the link-local
+// address valid there; a solicitation before that is repeated only after a second. An
+// interface that checks its link-local address for duplicates is not waited for that
+// long. IPv4 addresses answer at once. It gives up when ctx ends, and after 20 seconds.
 func (n *Namespace) WaitAnswering(ctx context.Context, name string, addrs ...netip.Addr) error {
 	for _, addr := range addrs {
 		if !addr.Is6() {
 			continue
 		}
-		// The kernel tells of an address when it has joined the group.
-		if err := n.await(ctx, nl.AddrEvent, func() (bool, error) { return n.joined(name, addr) }); err != nil {
+		// The kernel tells of an address when it has joined the group, and when it is valid.
+		ready := func() (bool, error) {
+			joined, err := n.joined(name, addr)
+			if err != nil || !joined {
+				return false, err
+			}
+			return n.soliciting(name)
+		}
+		if err := n.await(ctx, nl.AddrEvent, ready); err != nil {
 			return fmt.Errorf("wait for interface %q to answer for %s: %w", name, addr, err)
 		}
 	}
 	return nil
+}
+
+// soliciting reports whether no link-local address is about to become valid.
+func (n *Namespace) soliciting(name string) (bool, error) {
+	if dad, err := n.conn.Sysctl(ipv6Key(name, "accept_dad")); err != nil || dad != "0" {
+		return true, err
+	}
+	link, err := n.find(name)
+	if err != nil {
+		return false, err
+	}
+	addrs, err := n.conn.Addrs(link, unix.AF_INET6)
+	if err != nil {
+		return false, err
+	}
+	for _, addr := range addrs {
+		if addr.Scope == unix.RT_SCOPE_LINK && addr.Flags&unix.IFA_F_TENTATIVE != 0 {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // joined reports whether the interface is in the solicited-node multicast group of the
