@@ -53,7 +53,7 @@ func TestCreateAndRemove(t *testing.T) {
 		require.NoError(t, netns.Remove(filepath.Join(t.TempDir(), "never", "was")))
 	})
 	t.Run("no mount stays", func(t *testing.T) {
-		assert.NotContains(t, mountinfo(t), filepath.Base(filepath.Dir(filepath.Dir(dir))))
+		assert.NotContains(t, mountinfo(t), strings.ReplaceAll(dir, " ", `\040`))
 	})
 }
 

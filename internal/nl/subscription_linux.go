@@ -34,7 +34,6 @@ type Subscription struct {
 	file   *os.File
 	closed atomic.Bool
 	buf    []byte
-	want   map[EventKind]bool
 }
 
 // Subscribe starts to queue events of these kinds, of the namespace, or of the
@@ -46,7 +45,7 @@ func Subscribe(ns *netns.NS, kinds ...EventKind) (*Subscription, error) {
 }
 
 func subscribe(ns *netns.NS, buffer int, kinds []EventKind) (*Subscription, error) {
-	s := &Subscription{buf: make([]byte, 64<<10), want: map[EventKind]bool{}}
+	s := &Subscription{buf: make([]byte, 64<<10)}
 	open := func() error { return s.open(buffer, kinds) }
 	var err error
 	if ns == nil {
@@ -65,7 +64,7 @@ func (s *Subscription) open(buffer int, kinds []EventKind) error {
 	if err != nil {
 		return err
 	}
-	if err := s.configure(fd, buffer, kinds); err != nil {
+	if err := configure(fd, buffer, kinds); err != nil {
 		_ = unix.Close(fd)
 		return err
 	}
@@ -73,7 +72,7 @@ func (s *Subscription) open(buffer int, kinds []EventKind) error {
 	return nil
 }
 
-func (s *Subscription) configure(fd, buffer int, kinds []EventKind) error {
+func configure(fd, buffer int, kinds []EventKind) error {
 	if unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUFFORCE, buffer) != nil {
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, buffer); err != nil {
 			return err
@@ -87,7 +86,6 @@ func (s *Subscription) configure(fd, buffer int, kinds []EventKind) error {
 		if err != nil {
 			return err
 		}
-		s.want[kind] = true
 		for _, group := range groups {
 			if err := unix.SetsockoptInt(fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, group); err != nil {
 				return err
@@ -216,7 +214,7 @@ func (s *Subscription) datagram(fd int) ([]Event, error) {
 	}
 	var events []Event
 	for _, m := range messages {
-		if event, ok := parseEvent(m); ok && s.want[event.Kind] {
+		if event, ok := parseEvent(m); ok {
 			events = append(events, event)
 		}
 	}

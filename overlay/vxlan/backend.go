@@ -45,13 +45,13 @@ func New(c Config) (*Backend, error) {
 	})
 	device := []reconcile.Target{b.devices}
 	b.addresses = reconcile.NewTable("vxlan addresses", addressStore(b.kernel), reconcile.TableOptions[netip.Prefix, address]{
-		Phase: 1, After: device, Equal: equal[address],
+		Phase: 1, After: device, Equal: equal[address], Format: format[netip.Prefix, address],
 	})
 	b.neighbors = reconcile.NewTable("vxlan neighbours", neighborStore(b.kernel), reconcile.TableOptions[netip.Addr, neighbor]{
-		Phase: 2, After: device, Equal: equal[neighbor],
+		Phase: 2, After: device, Equal: equal[neighbor], Format: format[netip.Addr, neighbor],
 	})
 	b.fdb = reconcile.NewTable("vxlan forwarding entries", fdbStore(b.kernel), reconcile.TableOptions[fdbKey, fdbEntry]{
-		Phase: 2, After: device, Equal: equal[fdbEntry],
+		Phase: 2, After: device, Equal: equal[fdbEntry], Format: format[fdbKey, fdbEntry],
 	})
 	b.routes = reconcile.NewTable("vxlan routes", routeStore(b.kernel), reconcile.TableOptions[routeKey, route]{
 		Phase: 3, After: []reconcile.Target{b.devices, b.addresses}, Equal: equal[route], Format: format[routeKey, route],

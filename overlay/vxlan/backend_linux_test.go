@@ -3,6 +3,7 @@ package vxlan_test
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/cnikit/cnikit/internal/nl"
+	"github.com/cnikit/cnikit/internal/testenv"
 	"github.com/cnikit/cnikit/overlay"
 	"github.com/cnikit/cnikit/overlay/vxlan"
 	"github.com/cnikit/cnikit/reconcile"
@@ -100,6 +102,52 @@ func TestApplyOfWhatExistsChangesNothing(t *testing.T) {
 	require.NoError(t, n.backend.ApplyBlindly(t.Context(), f.topology(n, f.nodes...)))
 	assert.Equal(t, before, n.state())
 	assert.Equal(t, index, n.index(), "the device must survive")
+}
+
+// The plan names each stray object; entries that the kernel keeps for itself are none.
+func TestPlan(t *testing.T) {
+	f := newFabric(t, 2)
+	f.start(vxlan.Config{})
+	n := f.nodes[0]
+	n.stop()
+	index, mac := n.index(), net.HardwareAddr{2, 0, 0, 0, 0, 0x99}
+	require.NoError(t, n.conn.SetNeighbor(&netlink.Neigh{LinkIndex: index, IP: net.ParseIP("10.244.9.0"), State: netlink.NUD_FAILED}))
+	n.start(vxlan.Config{})
+	require.NoError(t, n.backend.SetTopology(f.topology(n, f.nodes...)))
+	n.settled()
+	n.stop()
+	assert.Zero(t, n.backend.Writes(), "the failed resolution is the kernel's")
+
+	for _, to := range []string{"192.0.2.77", "192.0.2.78"} {
+		require.NoError(t, n.run(testenv.Tool(t, "bridge"), "fdb", "append", "00:00:00:00:00:00", "dev", "cnikit.5000", "dst", to))
+	}
+	require.NoError(t, n.conn.SetNeighbor(&netlink.Neigh{LinkIndex: index, IP: net.ParseIP("10.244.9.0"), HardwareAddr: mac, State: netlink.NUD_REACHABLE}))
+	require.NoError(t, n.conn.SetMTU(byName("cnikit.5000"), 1300))
+	require.NoError(t, n.conn.DelRoute(&netlink.Route{Dst: addr("10.244.2.0/24").IPNet, Protocol: 155}))
+	plan, err := n.engine.Plan(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, `vxlan device (phase 0):
+  ~ cnikit.5000: vni 5000 port 4789 local 192.0.2.1 mac `+n.peer.MAC.String()+` mtu 1300 => cnikit.5000: vni 5000 port 4789 local 192.0.2.1 mac `+n.peer.MAC.String()+` mtu auto
+vxlan sysctls (phase 0): nothing to do
+vxlan addresses (phase 1), after vxlan device: nothing to do
+vxlan neighbours (phase 2), after vxlan device:
+  - 10.244.9.0: at 02:00:00:00:00:99 dynamic
+vxlan forwarding entries (phase 2), after vxlan device:
+  - 00:00:00:00:00:00 at 192.0.2.77: at 192.0.2.77
+  - 00:00:00:00:00:00 at 192.0.2.78: at 192.0.2.78
+vxlan routes (phase 3), after vxlan device, vxlan addresses:
+  + 10.244.2.0/24: tunnel via 10.244.2.0 src 10.244.1.0
+`, plan.String())
+}
+
+// A watch that starts late makes up for what it has not seen.
+func TestWatchBeginsWithALook(t *testing.T) {
+	f := newFabric(t, 1)
+	f.start(vxlan.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	var first []reconcile.Target
+	require.NoError(t, f.nodes[0].backend.Watch(ctx, func(targets ...reconcile.Target) { first = targets; cancel() }))
+	assert.Equal(t, f.nodes[0].backend.Targets(), first)
 }
 
 func TestPeerComesAndGoes(t *testing.T) {
@@ -245,6 +293,8 @@ func TestCleanup(t *testing.T) {
 	f.start(vxlan.Config{})
 	require.NotEqual(t, before, everything(t, n.conn))
 	n.stop()
+	left := netip.MustParsePrefix("10.244.66.0/24") // a direct route that did not go with our address
+	require.NoError(t, n.conn.AddRoute(&netlink.Route{Dst: addr(left.String()).IPNet, Gw: netip.MustParseAddr("192.0.2.2").AsSlice(), Protocol: 155, Priority: vxlan.Metric(left)}))
 
 	other, err := vxlan.New(vxlan.Config{NetNS: n.conn.NS().Path()})
 	require.NoError(t, err)

@@ -142,6 +142,9 @@ func TestStateIsPrinted(t *testing.T) {
 	assert.Equal(t, "10.1.2.0/24 metric 5", routeKey{Prefix: p, Metric: 5}.String())
 	assert.Equal(t, "10.1.2.0/24 metric 5 tos 8", routeKey{Prefix: p, Metric: 5, TOS: 8}.String())
 	assert.Equal(t, "tunnel via 10.1.2.0 src 10.1.1.0 twice", route{Via: p.Addr(), Src: netip.MustParseAddr("10.1.1.0"), Odd: "twice"}.String())
-	assert.Equal(t, "00:00:00:00:00:00 to 192.0.2.1", fdbKey{Group: d.Local}.String())
+	assert.Equal(t, "00:00:00:00:00:00 at 192.0.2.1", fdbKey{Group: d.Local}.String())
 	assert.Equal(t, "02:00:00:00:00:01", fdbKey{MAC: d.MAC}.String())
+	assert.Equal(t, "at 192.0.2.1 dynamic vni 7", fdbEntry{Dst: d.Local, Dynamic: true, VNI: 7}.String())
+	assert.Equal(t, "at 02:00:00:00:00:01 dynamic", neighbor{MAC: d.MAC, Dynamic: true}.String())
+	assert.Equal(t, "present but unusable", address{Unusable: true}.String())
 }

@@ -24,7 +24,10 @@ import (
 	"github.com/cnikit/cnikit/reconcile"
 )
 
-const underlayMTU = 1500
+const (
+	underlayMTU = 1500
+	acceptDAD   = "net/ipv6/conf/default/accept_dad"
+)
 
 // fabric is a namespace with a bridge that joins the nodes.
 type fabric struct {
@@ -55,7 +58,7 @@ func newConn(t testing.TB) *nl.Conn {
 	require.NoError(t, ns.Close())
 	t.Cleanup(conn.Close)
 	// Else an address is of no use for the first second or two.
-	_, err = conn.SetSysctl("net/ipv6/conf/default/accept_dad", "0")
+	_, err = conn.SetSysctl(acceptDAD, "0")
 	require.NoError(t, err)
 	return conn
 }
@@ -108,6 +111,8 @@ func (f *fabric) newNode(n int) *node {
 	node := &node{t: f.t, fabric: f, peer: peerNumber(n), conn: newConn(f.t)}
 	f.plug(node, n)
 	node.addPod(n)
+	_, err := node.conn.SetSysctl(acceptDAD, "1") // the backend's device is an ordinary one
+	require.NoError(f.t, err)
 	return node
 }
 

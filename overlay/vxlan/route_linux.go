@@ -123,7 +123,6 @@ func (s *routes) Apply(_ context.Context, key routeKey, want route, have *route)
 		if err := conn.DelRoute(s.anyRoute(key)); err != nil {
 			return err
 		}
-		have = nil
 	}
 	if have == nil {
 		if err := conn.AddRoute(r); !errors.Is(err, nl.ErrExists) {

@@ -3,7 +3,6 @@ package vxlan
 import (
 	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/cnikit/cnikit/overlay"
 )
@@ -31,29 +30,16 @@ func (d device) changeable(o device) bool {
 }
 
 func (d device) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "vni %d port %d local %v mac %v", d.VNI, d.Port, d.Local, d.MAC)
-	switch d.MTU {
-	case 0:
-		b.WriteString(" mtu auto")
-	default:
-		fmt.Fprintf(&b, " mtu %d", d.MTU)
-	}
-	if d.Underlay != "" {
-		fmt.Fprintf(&b, " dev %s", d.Underlay)
-	}
-	for _, flag := range []struct {
-		on   bool
-		name string
-	}{{d.Learning, "learning"}, {d.Down, "down"}, {d.NoARP, "noarp"}, {d.Unmarked, "unmarked"}, {d.LinkLocal, "link-local"}} {
-		if flag.on {
-			b.WriteString(" " + flag.name)
-		}
-	}
-	if d.Odd != "" {
-		b.WriteString(" " + d.Odd)
-	}
-	return b.String()
+	s := fmt.Sprintf("vni %d port %d local %v mac %v", d.VNI, d.Port, d.Local, d.MAC)
+	s = with(s, d.MTU == 0, "mtu auto")
+	s = with(s, d.MTU != 0, fmt.Sprintf("mtu %d", d.MTU))
+	s = with(s, d.Underlay != "", "dev "+d.Underlay)
+	s = with(s, d.Learning, "learning")
+	s = with(s, d.Down, "down")
+	s = with(s, d.NoARP, "noarp")
+	s = with(s, d.Unmarked, "unmarked")
+	s = with(s, d.LinkLocal, "link-local")
+	return with(s, d.Odd != "", d.Odd)
 }
 
 // address is an address of the device; the key says which.
@@ -61,11 +47,15 @@ type address struct {
 	Unusable bool // IPv6: tentative, or a duplicate was detected
 }
 
+func (a address) String() string { return with("present", a.Unusable, "but unusable") }
+
 // neighbor is where a tunnel address is; the key is the address.
 type neighbor struct {
 	MAC     overlay.MAC
 	Dynamic bool // not permanent
 }
+
+func (n neighbor) String() string { return with("at "+n.MAC.String(), n.Dynamic, "dynamic") }
 
 // fdbKey names a forwarding entry. The kernel keeps one destination per unicast MAC
 // address, and several for a group or the all-zero address.
@@ -76,7 +66,7 @@ type fdbKey struct {
 
 func (k fdbKey) String() string {
 	if k.Group.IsValid() {
-		return k.MAC.String() + " to " + k.Group.String()
+		return k.MAC.String() + " at " + k.Group.String()
 	}
 	return k.MAC.String()
 }
@@ -86,6 +76,18 @@ type fdbEntry struct {
 	Dst     netip.Addr
 	VNI     int  // 0: that of the device
 	Dynamic bool // learned, or not permanent
+}
+
+func (e fdbEntry) String() string {
+	return with(with("at "+e.Dst.String(), e.Dynamic, "dynamic"), e.VNI != 0, fmt.Sprintf("vni %d", e.VNI))
+}
+
+// with adds a word when it applies.
+func with(s string, on bool, word string) string {
+	if on {
+		return s + " " + word
+	}
+	return s
 }
 
 // routeKey names a route: the kernel has one per destination, metric and (IPv4) type
@@ -115,5 +117,5 @@ type route struct {
 }
 
 func (r route) String() string {
-	return strings.TrimSpace(fmt.Sprintf("%v via %v src %v %s", r.Path, r.Via, r.Src, r.Odd))
+	return with(fmt.Sprintf("%v via %v src %v", r.Path, r.Via, r.Src), r.Odd != "", r.Odd)
 }
