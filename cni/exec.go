@@ -65,15 +65,20 @@ type run struct {
 // forked while it was written has yet to exec.
 func (x Exec) start(ctx context.Context, path string, inv Invocation) (*run, error) {
 	const pause = 20 * time.Millisecond
+	var busy error
 	for tries := 50; ; tries-- {
 		r := x.prepare(ctx, path, inv)
 		err := r.cmd.Start()
-		if !errors.Is(err, syscall.ETXTBSY) || tries == 0 {
+		switch {
+		case errors.Is(err, syscall.ETXTBSY) && tries > 0:
+			busy = err
+		case err != nil && busy != nil:
+			return nil, fmt.Errorf("%w (%w)", busy, err)
+		default:
 			return r, err
 		}
 		select {
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w (%w)", err, ctx.Err())
+		case <-ctx.Done(): // Start says so
 		case <-time.After(pause):
 		}
 	}

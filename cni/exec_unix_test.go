@@ -38,18 +38,26 @@ func invocation(command cni.Command, dirs ...string) cni.Invocation {
 
 func TestExecPassesTheRequestAndNothingElse(t *testing.T) {
 	t.Setenv("SECRET", "1")
+	ctx, search := context.Background(), "PATH="+os.Getenv("PATH")
 	dir := script(t, "p", `printf '{"env":"%s","stdin":%s}' "$(env | grep -v -e ^PWD= -e ^_= -e ^SHLVL= | sort | tr '\n' ' ')" "$(cat)"`)
 	inv := invocation(cni.CommandAdd, dir)
 	inv.Args = "A=1"
 	inv.Env = append(inv.Env, "OTHER=1", "CNI_NETNS=/wrong", "CNI_FUTURE=2")
 	inv.Path = append(inv.Path, "/second")
-	out, err := cni.Exec{}.Execute(context.Background(), "p", inv)
+	out, err := cni.Exec{}.Execute(ctx, "p", inv)
 	require.NoError(t, err)
 	want := strings.Join([]string{
 		"CNI_ARGS=A=1", "CNI_COMMAND=ADD", "CNI_CONTAINERID=c1", "CNI_FUTURE=2", "CNI_IFNAME=eth0",
-		"CNI_NETNS=/run/netns/a", "CNI_PATH=" + dir + ":/second", "OTHER=1", "PATH=" + os.Getenv("PATH"), "",
+		"CNI_NETNS=/run/netns/a", "CNI_PATH=" + dir + ":/second", "OTHER=1", search, "",
 	}, " ")
 	assert.Equal(t, `{"env":"`+want+`","stdin":`+network("1.0.0")+`}`, string(out))
+
+	// What a command has no value for is not there at all, not even from Env.
+	out, err = cni.Exec{}.Execute(ctx, "p", cni.Invocation{
+		Command: cni.CommandVersion, Path: []string{dir}, Config: []byte(`{}`), Env: []string{"CNI_IFNAME=eth9", search},
+	})
+	require.NoError(t, err)
+	assert.Equal(t, `{"env":"CNI_COMMAND=VERSION CNI_PATH=`+dir+` `+search+` ","stdin":{}}`, string(out))
 }
 
 func TestExecFind(t *testing.T) {
