@@ -93,7 +93,7 @@ func TestPlanProblems(t *testing.T) {
 			overlay.PodCIDROverlap, "x", "of the node itself"},
 		{"overlap/a newcomer without a creation time loses", overlay.Node{Name: "x", UID: "0", PodCIDRs: []string{"10.1.3.0/24"},
 			Addresses: []string{"192.0.2.9"}}, onA, "b2 c2", overlay.PodCIDROverlap, "c", `"c"`},
-		{"overlap/of equal age the lower uid wins", overlay.Node{Name: "x", UID: "zzz", Created: day(3), PodCIDRs: []string{"10.1.3.0/24"},
+		{"overlap/of equal age the lower uid wins", overlay.Node{Name: "bb", UID: "zzz", Created: day(3), PodCIDRs: []string{"10.1.3.0/24"},
 			Addresses: []string{"192.0.2.9"}}, onA, "b2 c2", overlay.PodCIDROverlap, "c", `"c"`},
 		{"overlap/with the address of an older node", node("x", 9, "192.0.2.9", "192.0.2.0/28"), onA, "b2 c2", overlay.PodCIDROnNode, "a",
 			`contains the address of the older node "a"`},
@@ -158,6 +158,12 @@ func TestPlanSelf(t *testing.T) {
 			require.GreaterOrEqual(t, len(got.Peers), 2, "the peers do not suffer")
 		})
 	}
+}
+
+func TestPlanSaysEverythingOnce(t *testing.T) {
+	bad := node("x", 9, "192.0.2.9", "bad", "bad")
+	got := overlay.Plan(append(good(), bad, bad), onA, overlay.Policy{})
+	require.Len(t, got.Problems, 1)
 }
 
 func TestPlanAddressRule(t *testing.T) {

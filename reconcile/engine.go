@@ -100,10 +100,6 @@ func (e *Engine) round(ctx context.Context, resync bool) {
 }
 
 func (e *Engine) pass(ctx context.Context, resync bool) *round {
-	select {
-	case <-e.woken: // whatever woke us is seen by this round
-	default:
-	}
 	r := newRound(e.opts, resync)
 	for _, t := range e.targets {
 		if ctx.Err() != nil {

@@ -33,7 +33,7 @@ func (o Options) withDefaults() Options {
 	o.BackoffMin = orDefault(o.BackoffMin, 100*time.Millisecond)
 	o.BackoffMax = orDefault(o.BackoffMax, 30*time.Second)
 	o.MaxDeleteShare = orDefault(o.MaxDeleteShare, 0.5)
-	o.DeleteFloor = max(orDefault(o.DeleteFloor, 10), 0)
+	o.DeleteFloor = orDefault(o.DeleteFloor, 10)
 	o.HoldFor = orDefault(o.HoldFor, 10*time.Second)
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

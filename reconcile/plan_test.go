@@ -68,6 +68,25 @@ emptied (phase 2), after routes:
 			require.True(t, p.Empty())
 			require.Equal(t, "one (phase 0): nothing to do\n", p.String())
 		}},
+		{"shows what waits for what", func(t *testing.T) {
+			first := reconcile.NewTable("first", reconciletest.NewFake[string, int](nil), opts{})
+			second := reconcile.NewTable("second", reconciletest.NewFake[string, int](nil), opts{After: []reconcile.Target{first}})
+			third := reconcile.NewTable("third", reconciletest.NewFake[string, int](nil), opts{After: []reconcile.Target{second}})
+			e, err := reconcile.New(reconcile.Options{Targets: []reconcile.Target{first, second, third}})
+			require.NoError(t, err)
+			second.Replace(nil)
+			third.Replace(nil)
+			p, err := e.Plan(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, `first (phase 0): nothing to do
+second (phase 0), after first: nothing to do
+third (phase 0), after second: nothing to do
+`, p.String())
+			first.Replace(nil)
+			p, err = e.Plan(t.Context())
+			require.NoError(t, err)
+			require.NotContains(t, p.String(), "after")
+		}},
 		{"of a failing store says why", func(t *testing.T) {
 			f, tbl := one(nil)
 			f.Before = func(context.Context, call) error { return errBad }

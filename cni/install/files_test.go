@@ -211,6 +211,13 @@ func TestWriteFileIsAtomic(t *testing.T) {
 	}
 }
 
+func TestWriteFileThatFailsLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o755))
+	require.ErrorContains(t, WriteFile(filepath.Join(dir, name), File{}), "write "+filepath.Join(dir, name))
+	require.Equal(t, []string{name}, list(t, dir))
+}
+
 func TestTemporaryNames(t *testing.T) {
 	for _, n := range []string{name, "a", "weird*.conflist"} {
 		dir := t.TempDir()

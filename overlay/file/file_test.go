@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/stretchr/testify/require"
 
 	"github.com/cnikit/cnikit/overlay"
@@ -133,7 +134,7 @@ func receive[T any](t *testing.T, c chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(20 * time.Second):
+	case <-time.After(8 * time.Second): // less than pollArmed, so that events are what is tested
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}
@@ -273,6 +274,50 @@ func TestSource(t *testing.T) {
 		var entry *entryError
 		require.True(t, errors.As(err, &entry))
 	})
+}
+
+func TestReports(t *testing.T) {
+	var told []string
+	s := New(filepath.Join(t.TempDir(), "topology.json"), Options{OnError: func(err error) { told = append(told, err.Error()) }})
+	sink := recorder{make(chan []overlay.Node, 10)}
+	r := &run{Source: s, sink: sink}
+	look := func() { r.report(r.read()) }
+	put := func(content string) {
+		require.NoError(t, replace(s.path, []byte(content)))
+		look()
+		look()
+	}
+	look()
+	look()
+	require.Len(t, told, 1, "an error that lasts is told once")
+	put(`{"version":1,"nodes":[]}`)
+	put(`{"version":1,"nodes":[7]}`)
+	require.Len(t, told, 2)
+	require.NotEmpty(t, r.reported, "an entry stays bad as long as the file stays the same")
+	put(`{"version":1,"nodes":[]}`)
+	put(`{"version":1,"nodes":[7]}`)
+	require.Len(t, told, 3, "an error that comes back is told again")
+	require.Len(t, sink.got, 4, "what did not change is not delivered")
+}
+
+func TestArmFollowsThePath(t *testing.T) {
+	above := filepath.Join(t.TempDir(), "above")
+	path := filepath.Join(above, "dir", "topology.json")
+	watcher, err := fsnotify.NewWatcher()
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, watcher.Close()) })
+	r := &run{Source: New(path, Options{}), watcher: watcher}
+	for _, name := range []string{"one", "two", "three"} {
+		require.NoError(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		require.NoError(t, r.arm())
+		require.NoError(t, r.arm(), "a second time changes nothing")
+		mark := filepath.Join(filepath.Dir(path), name)
+		require.NoError(t, os.WriteFile(mark, nil, 0o644))
+		for receive(t, watcher.Events).Name != mark {
+		}
+		require.NoError(t, os.RemoveAll(above+".old"))
+		require.NoError(t, os.Rename(above, above+".old")) // no event of the directory itself tells of it
+	}
 }
 
 // requireSoon is requireNames when the state in between may or may not be seen.
