@@ -1,11 +1,9 @@
 package bridge_test
 
 import (
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -79,51 +77,6 @@ func TestAdd(t *testing.T) {
 		require.Equal(t, before, pod.state(t))
 		require.Equal(t, held, n.ipam.held())
 	})
-}
-
-// requireAnswers looks for the multicast group in which an interface answers for an IPv6
-// address, and for the link-local address. Without either the first packet takes a second.
-func (s *space) requireAnswers(t *testing.T, name string, addr netip.Addr) {
-	t.Helper()
-	var groups []byte
-	require.NoError(t, s.ns.Do(func() (err error) {
-		groups, err = os.ReadFile("/proc/thread-self/net/igmp6")
-		return err
-	}))
-	addrs, err := s.nl.Addrs(s.link(t, name), unix.AF_INET6)
-	require.NoError(t, err)
-	linkLocal := 0
-	for _, addr := range addrs {
-		require.Zero(t, addr.Flags&unix.IFA_F_TENTATIVE, "without a valid link-local address nothing is solicited for others: %s", addr)
-		if addr.Scope == unix.RT_SCOPE_LINK {
-			linkLocal++
-		}
-	}
-	require.Equal(t, 1, linkLocal)
-	bytes := addr.As16()
-	require.Regexp(t, name+` +ff0200000000000000000001ff`+hex.EncodeToString(bytes[13:])+" ", string(groups))
-}
-
-// requireFast bounds an ADD with IPv6: duplicate address detection alone takes longer. One
-// of a few must be fast; a test of another package may hold up the kernel meanwhile.
-func requireFast(t *testing.T, add func(pod *space)) {
-	t.Helper()
-	var best time.Duration
-	for i := range 5 {
-		pod := newSpace(t, fmt.Sprint("fast", i))
-		start := time.Now()
-		add(pod)
-		if took := time.Since(start); i == 0 || took < best {
-			best = took
-		}
-	}
-	t.Logf("ADD of both families: %v", best.Round(time.Millisecond))
-	require.Less(t, best, time.Second)
-}
-
-func TestAddLatency(t *testing.T) {
-	n := newNode(t)
-	requireFast(t, func(pod *space) { n.mustAdd(t, pod, "eth0", config()) })
 }
 
 func TestAddVariants(t *testing.T) {
@@ -273,35 +226,4 @@ func TestForceAddress(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"10.1.0.1/24", "fd00:1::1/64", "fd77::1/64"}, got)
 	requireReach(t, pod, n.space, netip.MustParseAddr("10.1.0.1"), 10)
-}
-
-func TestResultVersions(t *testing.T) {
-	n := newNode(t)
-	for i, version := range []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"} {
-		t.Run(version, func(t *testing.T) {
-			pod := newSpace(t, fmt.Sprint("v", i))
-			out, err := n.call(t.Context(), invocation(cni.CommandAdd, pod, "eth0"), config("cniVersion", version))
-			require.NoError(t, err)
-			var doc struct {
-				CNIVersion string           `json:"cniVersion"`
-				IP4, IP6   map[string]any   `json:",omitempty"`
-				Interfaces []map[string]any `json:"interfaces"`
-				IPs        []map[string]any `json:"ips"`
-			}
-			require.NoError(t, json.Unmarshal(out, &doc))
-			require.Equal(t, version, doc.CNIVersion)
-			if version < "0.3.0" {
-				require.NotEmpty(t, doc.IP4["ip"])
-				require.NotEmpty(t, doc.IP6["gateway"])
-				return
-			}
-			require.Len(t, doc.Interfaces, 3)
-			require.Len(t, doc.IPs, 2)
-			_, hasMTU := doc.Interfaces[2]["mtu"]
-			require.Equal(t, version >= "1.1.0", hasMTU)
-			_, hasFamily := doc.IPs[0]["version"]
-			require.Equal(t, version < "1.0.0", hasFamily)
-			require.EqualValues(t, 2, doc.IPs[1]["interface"])
-		})
-	}
 }

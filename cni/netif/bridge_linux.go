@@ -159,7 +159,8 @@ func (n *Namespace) Ports(bridge string) ([]Link, error) {
 	return ports, nil
 }
 
-// SetPort makes the interface a port of the bridge. It succeeds when it is one.
+// SetPort makes the interface a port of the bridge, with these settings. It succeeds
+// when it is one. A port that cannot have the settings is none.
 func (n *Namespace) SetPort(name, bridge string, o PortOptions) error {
 	port, err := n.find(name)
 	if err != nil {
@@ -174,7 +175,10 @@ func (n *Namespace) SetPort(name, bridge string, o PortOptions) error {
 			return err
 		}
 	}
-	return n.conn.SetHairpin(port, o.Hairpin)
+	if err := n.conn.SetHairpin(port, o.Hairpin); err != nil {
+		return errors.Join(err, n.conn.SetNoMaster(port))
+	}
+	return nil
 }
 
 // Port returns how the interface is set as a port. The error matches [ErrNotFound] when

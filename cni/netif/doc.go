@@ -13,8 +13,8 @@
 //	err = node.SetPort(host.Name, bridge.Name, netif.PortOptions{})
 //	err = pod.AddAddresses("eth0", netip.MustParsePrefix("10.244.1.2/24"))
 //
-// Every method either makes all of its change or none. Making what is there already
-// and deleting what is absent succeed where the method says so. [Verify] compares an
+// A method that fails removes again what it made. Making what is there already and
+// deleting what is absent succeed where the method says so. [Verify] compares an
 // interface with what it should have, for the CHECK command.
 //
 // The package knows nothing of the CNI protocol, of configurations or of results; it
