@@ -36,6 +36,7 @@ type agent struct {
 
 	updating sync.Mutex // conflist and status follow one thing at a time
 	trouble  string     // with the topology file; matters while there is no topology
+	unfit    string     // why there can be no conflist for this node
 }
 
 func newAgent(opts options, log *slog.Logger) (*agent, error) {
@@ -149,15 +150,12 @@ func (a *agent) update() {
 
 // wantConflist leaves the conflist as it is when it cannot be made.
 func (a *agent) wantConflist(self overlay.Peer, mtu int) {
-	network := install.Network{Name: a.opts.network, Bridge: a.opts.bridge, MTU: mtu, DataDir: a.opts.dataDir}
-	for _, cidr := range self.PodCIDRs {
-		network.Subnets = append(network.Subnets, install.Subnet{Prefix: cidr})
-	}
-	content, err := install.Conflist(network)
+	content, err := a.opts.render(self.PodCIDRs, mtu)
 	if err != nil {
-		a.log.Error("no conflist", "error", err)
+		a.unfit = fmt.Sprintf("conflist: %v", err)
 		return
 	}
+	a.unfit = ""
 	a.conflist.Replace(map[string]install.File{a.opts.conflist: {Content: content}})
 }
 

@@ -30,7 +30,9 @@ type host struct {
 	agent *cnitest.Cmd
 }
 
-func newHost(t *testing.T) *host {
+func newHost(t *testing.T) *host { return newHostOn(t, 1500) }
+
+func newHostOn(t *testing.T, mtu int) *host {
 	testenv.NetAdmin(t)
 	testenv.Kernel(t, testenv.VXLAN)
 	wire, err := cnitest.NewNamespace()
@@ -39,7 +41,7 @@ func newHost(t *testing.T) *host {
 	ns, err := cnitest.NewNamespace()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = ns.Remove() })
-	underlay, err := cnitest.NewUnderlay(wire, 1500)
+	underlay, err := cnitest.NewUnderlay(wire, mtu)
 	require.NoError(t, err)
 	require.NoError(t, underlay.Join(t.Context(), ns, "eth0", netip.MustParsePrefix("192.0.2.1/24")))
 	h := &host{ns: ns, dir: t.TempDir()}
@@ -188,6 +190,15 @@ func TestAgentIsNotReadyAndSaysWhy(t *testing.T) {
 			assert.NotContains(t, state.String(), "vxlan")
 		})
 	}
+}
+
+// 1300 bytes less the tunnel's 50 are less than the 1280 that IPv6 needs.
+func TestAgentRefusesAnUnderlayTooNarrowForIPv6(t *testing.T) {
+	h := newHostOn(t, 1300)
+	h.publish(t, nodeA())
+	h.start(t)
+	assert.Contains(t, h.status(t, notReady).Reason, "1250")
+	assert.NoFileExists(t, h.path("net.d", "10-cnikit.conflist"))
 }
 
 func TestAgentWithoutATopologySaysSo(t *testing.T) {

@@ -4,10 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/netip"
 	"path/filepath"
 	"time"
 
 	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/install"
 )
 
 // options are the agent's flags.
@@ -58,7 +60,8 @@ func parseOptions(args []string, usage io.Writer) (options, error) {
 	return o, o.validate()
 }
 
-// validate checks what no package that gets the value can check for us.
+// validate checks what no package that gets the value can check for us, and what would
+// be found only when the conflist is made.
 func (o options) validate() error {
 	if o.node == "" && !o.cleanup {
 		return &cni.FieldError{Key: "-node", Value: o.node, Reason: "is empty", Fix: "give this node's name in the topology"}
@@ -70,5 +73,15 @@ func (o options) validate() error {
 			return &cni.FieldError{Key: p.flag, Value: p.path, Reason: "is not an absolute path", Fix: "start it with a slash"}
 		}
 	}
-	return nil
+	_, err := o.render([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, o.mtu) // any subnet will do
+	return err
+}
+
+// render makes the conflist of a node.
+func (o options) render(podCIDRs []netip.Prefix, mtu int) ([]byte, error) {
+	network := install.Network{Name: o.network, Bridge: o.bridge, MTU: mtu, DataDir: o.dataDir}
+	for _, cidr := range podCIDRs {
+		network.Subnets = append(network.Subnets, install.Subnet{Prefix: cidr})
+	}
+	return install.Conflist(network)
 }

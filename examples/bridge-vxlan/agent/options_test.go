@@ -14,6 +14,7 @@ func TestParseOptions(t *testing.T) {
 	}{
 		"the node is required":        {nil, `-node=""`},
 		"paths are absolute":          {[]string{"-node", "a", "-conf-dir", "net.d"}, `-conf-dir="net.d": is not an absolute path; start it with a slash`},
+		"the bridge has a legal name": {[]string{"-node", "a", "-bridge", "a/b"}, `bridge="a/b": is no interface name; use up to 15 bytes`},
 		"arguments are refused":       {[]string{"-node", "a", "extra"}, `argument "extra"`},
 		"unknown flags are refused":   {[]string{"-node", "a", "-nod", "b"}, "-nod"},
 		"values of flags are checked": {[]string{"-node", "a", "-mtu", "many"}, "many"},

@@ -52,8 +52,11 @@ func (a *agent) wantStatus(t overlay.Topology, mtu int) {
 // unready says why pods cannot be attached, "" when they can. It is not settled while
 // the engine has yet to try.
 func (a *agent) unready(t overlay.Topology, s reconcile.Status) (reason string, settled bool) {
-	if t.Self == nil {
+	switch {
+	case t.Self == nil:
 		return a.homeless(t)
+	case a.unfit != "":
+		return a.unfit, true
 	}
 	needed := map[string]bool{a.conflist.Name(): true}
 	for _, target := range a.backend.Essential() {
