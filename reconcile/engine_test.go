@@ -119,14 +119,14 @@ func TestChanges(t *testing.T) {
 		}},
 		{"freshness/what changes during a round is applied as it is by then", func(t *testing.T) {
 			f, tbl := one(vals{"z": 0})
-			f.Before = func(_ context.Context, c call) error {
+			f.Before(func(_ context.Context, c call) error {
 				if c == apply("a") {
 					tbl.Set("b", 3)
 					tbl.Set("z", 1) // to be deleted by this round, wanted again before its turn
 					tbl.Unset("c")
 				}
 				return nil
-			}
+			})
 			start(t, quiet, tbl)
 			f.Calls()
 			tbl.Replace(vals{"a": 1, "b": 2, "c": 3})
@@ -193,7 +193,7 @@ func TestLooks(t *testing.T) {
 		}},
 		{"cost/looking takes at most half of the time", func(t *testing.T) {
 			f, tbl := one(nil)
-			f.Before = func(context.Context, call) error { time.Sleep(100 * time.Millisecond); return nil }
+			f.Before(func(context.Context, call) error { time.Sleep(100 * time.Millisecond); return nil })
 			r := start(t, quiet, tbl)
 			for range 1000 {
 				r.Trigger()
@@ -203,12 +203,12 @@ func TestLooks(t *testing.T) {
 		}},
 		{"cost/a change during such a pause is not called converged", func(t *testing.T) {
 			f, tbl := one(nil)
-			f.Before = func(_ context.Context, c call) error {
+			f.Before(func(_ context.Context, c call) error {
 				if c.Op == "observe" {
 					time.Sleep(time.Second)
 				}
 				return nil
-			}
+			})
 			r := start(t, quiet, tbl)
 			pass(time.Second)
 			r.Trigger()
@@ -228,10 +228,10 @@ func TestOrder(t *testing.T) {
 			var log []string
 			mk := func(name string, phase int, after ...reconcile.Target) *table {
 				f := reconciletest.NewFake(vals{"old": 1})
-				f.Before = func(_ context.Context, c call) error {
+				f.Before(func(_ context.Context, c call) error {
 					log = append(log, name+" "+c.Op)
 					return nil
-				}
+				})
 				tbl := reconcile.NewTable(name, f, opts{Phase: phase, After: after})
 				tbl.Replace(vals{"new": 1})
 				return tbl

@@ -104,12 +104,12 @@ func TestGuard(t *testing.T) {
 		}},
 		{"time alone is no second look", func(t *testing.T) {
 			f, tbl := one(many(40, 1))
-			f.Before = func(_ context.Context, c call) error {
+			f.Before(func(_ context.Context, c call) error {
 				if c == apply("slow") {
 					time.Sleep(2 * time.Second) // over the moment at which the second look is due
 				}
 				return nil
-			}
+			})
 			start(t, quiet, tbl)
 			f.Calls()
 			tbl.Replace(nil)

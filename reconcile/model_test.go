@@ -28,6 +28,7 @@ func (o owned) Observe(ctx context.Context) (vals, error) {
 // A world is a table, its store and a model of what the table wants, changed at random.
 type world struct {
 	*rand.Rand
+	faults *rand.Rand // of its own: it is drawn from by the engine's goroutine
 	*fake
 	tbl  *table
 	want vals
@@ -91,7 +92,7 @@ func (w *world) drift() string {
 
 // fault makes one call in eight fail, hang or panic.
 func (w *world) fault(ctx context.Context, _ call) error {
-	switch w.IntN(24) {
+	switch w.faults.IntN(24) {
 	case 0:
 		return errBad
 	case 1:
@@ -106,10 +107,10 @@ func TestModel(t *testing.T) {
 	foreign := vals{"foreign1": 1, "foreign2": 2}
 	for seed := range uint64(200) {
 		synctest.Test(t, func(t *testing.T) {
-			w := &world{Rand: rand.New(rand.NewPCG(seed, 0)), fake: reconciletest.NewFake(foreign), want: vals{}}
+			w := &world{Rand: rand.New(rand.NewPCG(seed, 0)), faults: rand.New(rand.NewPCG(seed, 1)), fake: reconciletest.NewFake(foreign), want: vals{}}
 			w.tbl = reconcile.NewTable("model", owned{w.fake}, opts{})
 			w.tbl.Replace(nil)
-			w.Before = w.fault
+			w.Before(w.fault)
 			w.rig = start(t, quiet, w.tbl)
 			for range 100 {
 				w.chaos()
@@ -118,7 +119,7 @@ func TestModel(t *testing.T) {
 
 			// However bad it was, it converges once the faults are over.
 			pass(time.Minute)
-			w.Before = nil
+			w.Before(nil)
 			w.Hide()
 			for i := range 30 {
 				w.Fail(fmt.Sprint("our", i), nil)

@@ -89,7 +89,7 @@ third (phase 0), after second: nothing to do
 		}},
 		{"of a failing store says why", func(t *testing.T) {
 			f, tbl := one(nil)
-			f.Before = func(context.Context, call) error { return errBad }
+			f.Before(func(context.Context, call) error { return errBad })
 			r := start(t, quiet, tbl)
 			p, err := r.Plan(t.Context())
 			require.NoError(t, err)
@@ -113,12 +113,12 @@ third (phase 0), after second: nothing to do
 		{"waits for the round under way, or for its context", func(t *testing.T) {
 			f, tbl := one(vals{"a": 1})
 			f.Remove("a")
-			f.Before = func(_ context.Context, c call) error {
+			f.Before(func(_ context.Context, c call) error {
 				if c == apply("a") {
 					time.Sleep(5 * time.Second)
 				}
 				return nil
-			}
+			})
 			r := start(t, quiet, tbl)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
@@ -152,7 +152,7 @@ func TestStatus(t *testing.T) {
 		}},
 		{"never waits for a store", func(t *testing.T) {
 			f, tbl := one(vals{"a": 1})
-			f.Before = func(ctx context.Context, _ call) error { <-ctx.Done(); return ctx.Err() }
+			f.Before(func(ctx context.Context, _ call) error { <-ctx.Done(); return ctx.Err() })
 			r := start(t, quiet, tbl)
 			began := time.Now()
 			require.False(t, r.Status().Targets[0].Converged)

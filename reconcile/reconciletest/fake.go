@@ -15,10 +15,8 @@ import (
 // Remove), and fails on demand (Fail, Hide, Before). All methods are safe for concurrent use; calls by the engine that
 // overlap, which the contract forbids, panic.
 type Fake[K comparable, V any] struct {
-	// Before, if set before the fake is used, is called at the start of each call. It may return an error, block or panic.
-	Before func(ctx context.Context, c Call[K]) error
-
 	mu     sync.Mutex
+	before func(ctx context.Context, c Call[K]) error
 	busy   bool
 	vals   map[K]V
 	fails  map[K]error
@@ -96,8 +94,11 @@ func (f *Fake[K, V]) begin(c Call[K]) {
 
 // fault returns the error that a call is to fail with.
 func (f *Fake[K, V]) fault(ctx context.Context, c Call[K]) error {
-	if f.Before != nil {
-		if err := f.Before(ctx, c); err != nil {
+	f.mu.Lock()
+	before := f.before
+	f.mu.Unlock()
+	if before != nil {
+		if err := before(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -134,6 +135,14 @@ func (f *Fake[K, V]) Fail(key K, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.fails[key] = err
+}
+
+// Before makes fn run at the start of each call by the engine; nil ends it. It may return an error for the call, block or
+// panic, and may use the fake.
+func (f *Fake[K, V]) Before(fn func(ctx context.Context, c Call[K]) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before = fn
 }
 
 // Hide makes observations miss the keys and carry [reconcile.ErrPartial]; with no keys it ends.
