@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/internal/nl"
 	"github.com/cnikit/cnikit/internal/testenv"
@@ -111,12 +112,12 @@ func TestPlan(t *testing.T) {
 	n := f.nodes[0]
 	n.stop()
 	index, mac := n.index(), net.HardwareAddr{2, 0, 0, 0, 0, 0x99}
-	require.NoError(t, n.conn.SetNeighbor(&netlink.Neigh{LinkIndex: index, IP: net.ParseIP("10.244.9.0"), State: netlink.NUD_FAILED}))
+	n.resolve("10.200.0.1")
 	n.start(vxlan.Config{})
 	require.NoError(t, n.backend.SetTopology(f.topology(n, f.nodes...)))
 	n.settled()
+	assert.Zero(t, n.backend.Writes(), "the failing resolution is the kernel's")
 	n.stop()
-	assert.Zero(t, n.backend.Writes(), "the failed resolution is the kernel's")
 
 	for _, to := range []string{"192.0.2.77", "192.0.2.78"} {
 		require.NoError(t, n.run(testenv.Tool(t, "bridge"), "fdb", "append", "00:00:00:00:00:00", "dev", "cnikit.5000", "dst", to))
@@ -140,11 +141,32 @@ vxlan routes (phase 3), after vxlan device, vxlan addresses:
 `, plan.String())
 }
 
+// resolve makes the kernel look for a neighbour on the device that nobody knows.
+func (n *node) resolve(neighbour string) {
+	n.t.Helper()
+	gateway := netip.MustParseAddr(neighbour)
+	route := &netlink.Route{Dst: addr(netip.PrefixFrom(gateway, 24).Masked().String()).IPNet, Gw: gateway.AsSlice(), LinkIndex: n.index(), Flags: unix.RTNH_F_ONLINK}
+	require.NoError(n.t, n.conn.AddRoute(route))
+	require.NoError(n.t, n.conn.NS().Do(func() error {
+		conn, err := net.Dial("udp", net.JoinHostPort(neighbour, "9"))
+		if err != nil {
+			return err
+		}
+		_, err = conn.Write([]byte("anybody there?"))
+		return errors.Join(err, conn.Close())
+	}))
+	entries, err := n.conn.Neighbors(n.index(), netlink.FAMILY_V4)
+	require.NoError(n.t, err)
+	require.True(n.t, slices.ContainsFunc(entries, func(e netlink.Neigh) bool {
+		return e.IP.Equal(gateway.AsSlice()) && e.State == netlink.NUD_INCOMPLETE
+	}), "%v", entries)
+}
+
 // A watch that starts late makes up for what it has not seen.
 func TestWatchBeginsWithALook(t *testing.T) {
 	f := newFabric(t, 1)
 	f.start(vxlan.Config{})
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	var first []reconcile.Target
 	require.NoError(t, f.nodes[0].backend.Watch(ctx, func(targets ...reconcile.Target) { first = targets; cancel() }))
 	assert.Equal(t, f.nodes[0].backend.Targets(), first)

@@ -157,14 +157,15 @@ func TestDeviceWithoutMarkIsKnownByItsMAC(t *testing.T) {
 	assert.Equal(t, link.Index, after.Attrs().Index, "adopted, not made again")
 }
 
-// Settings that the kernel cannot change in place.
-func TestDeviceOfOursWithOtherSettingsIsMadeAgain(t *testing.T) {
+// Whatever an earlier version or anybody else made of it.
+func TestDeviceOfOursWithOtherSettingsIsPutRight(t *testing.T) {
 	for name, change := range map[string]func(*netlink.Vxlan){
 		"another VNI":  func(v *netlink.Vxlan) { v.VxlanId = 77 },
 		"another port": func(v *netlink.Vxlan) { v.Port = 8472 },
 		"a group":      func(v *netlink.Vxlan) { v.Group = net.ParseIP("239.1.1.1") },
 		"external":     func(v *netlink.Vxlan) { v.FlowBased = true; v.SrcAddr = nil },
 		"no local":     func(v *netlink.Vxlan) { v.SrcAddr = nil },
+		"no underlay":  func(v *netlink.Vxlan) { v.VtepDevIndex = 0 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFabric(t, 2)
@@ -177,6 +178,9 @@ func TestDeviceOfOursWithOtherSettingsIsMadeAgain(t *testing.T) {
 			require.NoError(t, n.conn.SetAlias(link, "cnikit vxlan cnikit.5000"))
 			f.start(vxlan.Config{})
 			f.allReach(f.nodes...)
+			after, err := n.conn.Link("cnikit.5000")
+			require.NoError(t, err)
+			assert.Equal(t, eth0.Attrs().Index, after.(*netlink.Vxlan).VtepDevIndex)
 		})
 	}
 }
