@@ -113,6 +113,8 @@ func shown(data []byte, l announcement) []string {
 		out = append(out, "ipv4")
 	case unix.AF_INET6:
 		out = append(out, "ipv6")
+	case unix.AF_BRIDGE: // of a bridge port or an FDB
+		out = append(out, "bridge")
 	}
 	values := attributes(data[l.header:])
 	for _, a := range l.attrs {

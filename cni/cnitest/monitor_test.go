@@ -30,8 +30,8 @@ func TestMonitor(t *testing.T) {
 		{"rule", "ip -6 rule add priority 77 table 7", "new rule ipv6 priority 77"},
 		{"neighbour", "ip neigh add 10.0.0.7 lladdr 02:00:00:00:00:07 dev d0", "new neighbour ipv4 10.0.0.7 mac 02:00:00:00:00:07"},
 		{"neighbour/gone", "ip neigh del 10.0.0.7 dev d0", "new neighbour ipv4 10.0.0.7 failed"},
-		{"fdb", "bridge fdb add 02:00:00:00:00:07 dev vx0 dst 10.0.0.7", "new neighbour 10.0.0.7 mac 02:00:00:00:00:07"},
-		{"fdb/gone", "bridge fdb del 02:00:00:00:00:07 dev vx0 dst 10.0.0.7", "delete neighbour 10.0.0.7 mac 02:00:00:00:00:07"},
+		{"fdb", "bridge fdb add 02:00:00:00:00:07 dev vx0 dst 10.0.0.7", "new neighbour bridge 10.0.0.7 mac 02:00:00:00:00:07"},
+		{"fdb/gone", "bridge fdb del 02:00:00:00:00:07 dev vx0 dst 10.0.0.7", "delete neighbour bridge 10.0.0.7 mac 02:00:00:00:00:07"},
 		{"setting", "echo 1 >/proc/sys/net/ipv4/conf/d0/forwarding", "new setting ipv4 dev 2"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -46,7 +46,7 @@ func (c *console) title(name, about string) {
 // say adds lines to the step.
 func (c *console) say(format string, args ...any) {
 	for line := range strings.Lines(fmt.Sprintf(format, args...)) {
-		fmt.Fprintf(c.w, "%s%s\n", indent, strings.TrimRight(line, "\n"))
+		fmt.Fprintln(c.w, strings.TrimRight(indent+line, " \n"))
 	}
 }
 

@@ -24,10 +24,6 @@ type lab struct {
 
 // run goes through the steps and cleans up.
 func (l *lab) run(ctx context.Context) int {
-	if l.isKept() {
-		l.out.say("lab %q is up, -keep left it; take it down first:\n  %s", l.name, l.downCommand())
-		return exitCannotRun
-	}
 	l.out.banner(l.options)
 	if err := l.removeLeftovers(); err != nil {
 		l.out.fail("leftovers", err, l.dir())

@@ -271,7 +271,7 @@ func (r *labRun) start(t *testing.T) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(r.bin, "cnikit-lab"), r.args...)
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
-	cmd.Stderr = &r.errs
+	cmd.Stderr = cmd.Stdout
 	require.NoError(t, cmd.Start())
 	r.lines = bufio.NewReader(io.TeeReader(out, &r.out))
 	return cmd

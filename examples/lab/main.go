@@ -70,8 +70,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer, before ho
 	}
 	defer unlock()
 	l := &lab{options: opts, out: newConsole(stdout), before: before}
-	if opts.down {
+	switch {
+	case opts.down:
 		return l.takeAway()
+	case opts.isKept():
+		fmt.Fprintf(stderr, "cnikit-lab: lab %q is up, -keep left it; take it down with: %s\n", opts.name, opts.downCommand())
+		return exitCannotRun
 	}
 	return l.run(ctx)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strings"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/chain"
@@ -60,7 +61,7 @@ func (l *lab) startPod(ctx context.Context, n *node, name string) (*pod, error) 
 	return p, nil
 }
 
-// stopPod detaches the pod from the cluster's network and removes its namespace, which
+// stop detaches the pod from the cluster's network and removes its namespace, which
 // must be as it was.
 func (p *pod) stop(ctx context.Context) error {
 	if err := p.del(ctx, network, "eth0"); err != nil {
@@ -70,8 +71,9 @@ func (p *pod) stop(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if left := p.before.Diff(after); left != "" {
-		return &failure{"the namespace of " + p.name + " as it was before ADD", left}
+	left := append(running(p.ns), p.before.Diff(after))
+	if text := strings.TrimSpace(strings.Join(left, "\n")); text != "" {
+		return &failure{"the namespace of " + p.name + " as it was before ADD", text}
 	}
 	return p.ns.Remove()
 }
