@@ -17,11 +17,15 @@ type change[K comparable, V any] struct {
 	looked   bool   // found by a full look, not by a change of the table
 }
 
-// compare returns the changes that the remembered observation calls for: of all keys, or of those changed or held back.
+// compare returns the changes that the remembered observation calls for: of all keys, or of those changed or held back. An
+// observation from before the first Replace says nothing about what that wants; the look that it asked for follows.
 func (t *Table[K, V]) compare(all bool) (applies, deletes []change[K, V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := &t.work
+	if t.synced != w.synced {
+		return nil, nil
+	}
 	if all {
 		applies, deletes = t.diff(w.seen)
 		return inOrder(applies, true), inOrder(deletes, true)

@@ -137,6 +137,24 @@ func TestChanges(t *testing.T) {
 	})
 }
 
+// blind is a fake that sees wrong values at its first look, during which something happens.
+type blind struct {
+	*fake
+	during *func()
+}
+
+func (b blind) Observe(ctx context.Context) (vals, error) {
+	seen, err := b.fake.Observe(ctx)
+	if do := *b.during; do != nil {
+		*b.during = nil
+		do()
+		for k := range seen {
+			seen[k]--
+		}
+	}
+	return seen, err
+}
+
 func TestLooks(t *testing.T) {
 	subtests(t, rules{
 		{"start/one look, and no write when equal", func(t *testing.T) {
@@ -148,6 +166,23 @@ func TestLooks(t *testing.T) {
 			require.Len(t, rounds, 1)
 			require.True(t, rounds[0].Full)
 			require.True(t, r.target("one").Converged)
+		}},
+		{"first replace/is compared with a look of its own, also when it comes during one", func(t *testing.T) {
+			f := reconciletest.NewFake(vals{"a": 1})
+			before := func() {}
+			tbl := reconcile.NewTable("one", blind{f, &before}, opts{})
+			start(t, quiet, tbl)
+			tbl.Replace(vals{"a": 1})
+			pass(time.Second)
+			require.Equal(t, []call{observe(), observe()}, f.Calls())
+
+			var meanwhile *table
+			during := func() { meanwhile.Replace(vals{"a": 1}) }
+			meanwhile = reconcile.NewTable("two", blind{f, &during}, opts{})
+			r := start(t, quiet, meanwhile)
+			pass(time.Second)
+			require.Equal(t, []call{observe(), observe()}, f.Calls())
+			require.True(t, r.target("two").Converged)
 		}},
 		{"trigger/repairs whatever differs", func(t *testing.T) {
 			f, tbl := one(vals{"a": 1, "b": 2, "c": 3})

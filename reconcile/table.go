@@ -112,7 +112,8 @@ func (t *Table[K, V]) Unset(key K) {
 }
 
 // Replace gives the whole wanted state; keys not in desired are wanted absent. The map is copied. The first Replace marks
-// the table as synced and causes a full look, later ones reconcile the keys that changed.
+// the table as synced and is compared with an observation that begins after it, so a store may observe with the help of what
+// its owner learned together with the first wanted state. Later ones reconcile the keys that changed.
 func (t *Table[K, V]) Replace(desired map[K]V) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
