@@ -67,9 +67,7 @@ func TestIdleRoundsWriteNothing(t *testing.T) {
 	for range 5 {
 		asked := time.Now()
 		n.engine.Trigger()
-		n.eventually("a full look", func() bool {
-			return !slices.ContainsFunc(n.engine.Status().Targets, func(s reconcile.TargetStatus) bool { return s.LastLook.Before(asked) })
-		})
+		n.eventually("a full look", func() bool { return n.lookedSince(asked) })
 	}
 	require.NoError(t, n.backend.SetTopology(f.topology(n, f.nodes...)), "the same topology again")
 	n.settled()
@@ -80,18 +78,31 @@ func TestIdleRoundsWriteNothing(t *testing.T) {
 	require.ErrorIs(t, err, context.DeadlineExceeded, "%v", seen)
 }
 
-// A restarted agent finds everything as it should be and writes nothing.
+// A restarted agent finds everything as it should be and writes nothing, whether its
+// engine has looked before the topology comes, or not.
 func TestRestartWritesNothing(t *testing.T) {
-	f := newFabric(t, 2)
+	f := newFabric(t, 3)
+	f.nodes[2].peer.Path = overlay.Direct
 	f.start(vxlan.Config{})
 	n := f.nodes[0]
-	n.stop()
-	before := n.state()
-	n.start(vxlan.Config{})
-	require.NoError(t, n.backend.SetTopology(f.topology(n, f.nodes...)))
-	n.settled()
-	assert.Zero(t, n.backend.Writes())
+	before, index := n.state(), n.index()
+	for _, looked := range []bool{false, true} {
+		n.stop()
+		n.start(vxlan.Config{})
+		if looked {
+			n.eventually("a look", func() bool { return n.lookedSince(time.Time{}) })
+		}
+		require.NoError(t, n.backend.SetTopology(f.topology(n, f.nodes...)))
+		n.settled()
+		assert.Zero(t, n.backend.Writes(), "looked before: %v", looked)
+	}
 	assert.Equal(t, before, n.state())
+	assert.Equal(t, index, n.index())
+}
+
+// lookedSince reports whether each target has been looked at after a time.
+func (n *node) lookedSince(since time.Time) bool {
+	return !slices.ContainsFunc(n.engine.Status().Targets, func(s reconcile.TargetStatus) bool { return !s.LastLook.After(since) && len(s.Waiting) == 0 })
 }
 
 // A look may miss what is there; making it again must not harm.

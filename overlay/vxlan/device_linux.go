@@ -102,8 +102,9 @@ func oddities(v *netlink.Vxlan) string {
 }
 
 // Apply implements [reconcile.Store]. It changes what the kernel can change in a
-// working device, and makes a new one otherwise.
-func (s devices) Apply(_ context.Context, name string, want device, have *device) error {
+// working device, and makes a new one otherwise. It looks for itself: a dump may have
+// missed the device, and what was right for another underlay address may not be now.
+func (s devices) Apply(_ context.Context, name string, want device, _ *device) error {
 	conn, err := s.k.connect()
 	if err != nil {
 		return err
@@ -116,10 +117,9 @@ func (s devices) Apply(_ context.Context, name string, want device, have *device
 	if err != nil {
 		return err
 	}
-	if have == nil {
-		if have, err = s.find(conn, name, u); err != nil {
-			return err
-		}
+	have, err := s.find(conn, name, u)
+	if err != nil {
+		return err
 	}
 	if have != nil && !want.changeable(*have) {
 		if err := s.remove(conn, name); err != nil {
@@ -135,7 +135,7 @@ func (s devices) Apply(_ context.Context, name string, want device, have *device
 	return s.change(conn, name, want, *have, u, mtu)
 }
 
-// find looks for a device that the last look did not show: a dump can be incomplete.
+// find returns our device, nil when there is none.
 func (s devices) find(conn *nl.Conn, name string, u underlay) (*device, error) {
 	l, err := conn.Link(name)
 	if errors.Is(err, nl.ErrNotFound) {
