@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/internal/disk"
 )
 
 // recordVersion is the format of cache files; a reader refuses those it does not know.
@@ -77,7 +78,7 @@ func (c cache) remove(k key) error {
 		return nil
 	}
 	if err == nil {
-		err = syncDir(c.dir)
+		err = disk.SyncDir(c.dir)
 	}
 	if err != nil {
 		return fmt.Errorf("remove cache file of %s: %w", k, err)

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
+
+	"github.com/cnikit/cnikit/internal/disk"
 )
 
 // File is the wanted or observed state of a file.
@@ -45,52 +45,8 @@ func tempOf(name string) (string, bool) {
 // synced, gets the mode whatever the umask, and is renamed; then the directory is synced. Readers see the old file or the new
 // one. A symbolic link at path is replaced, not followed. After an error the old file is still there.
 func WriteFile(path string, f File) error {
-	if err := replace(path, f); err != nil {
+	if err := disk.Replace(path, "."+filepath.Base(path)+tempMark+"*", f.Content, f.mode()); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
-}
-
-func replace(path string, f File) error {
-	dir, base := filepath.Dir(path), filepath.Base(path)
-	tmp, err := os.CreateTemp(dir, "."+base+tempMark+"*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
-	if err := fill(tmp, f); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(dir)
-}
-
-// fill gives tmp its content and mode, and closes it.
-func fill(tmp *os.File, f File) error {
-	_, err := tmp.Write(f.Content)
-	if err == nil {
-		err = tmp.Chmod(f.mode())
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
-// syncDir makes what happened in a directory durable. Windows cannot sync one.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close() //nolint:errcheck // nothing was written through it
-	return d.Sync()
 }

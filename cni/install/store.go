@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/cnikit/cnikit/internal/disk"
 	"github.com/cnikit/cnikit/reconcile"
 )
 
@@ -100,7 +101,7 @@ func (s *store) Delete(_ context.Context, name string, _ File) error {
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("delete file: %w", err)
 	}
-	if err := syncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil

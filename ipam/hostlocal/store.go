@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/cnikit/cnikit/internal/disk"
 	"github.com/cnikit/cnikit/ipam"
 )
 
@@ -65,7 +66,7 @@ func (s *Store) Update(ctx context.Context, fn func(ipam.Tx) error) error {
 	t := &tx{store: s}
 	err = fn(t)
 	if t.released {
-		err = errors.Join(err, syncDir(s.dir))
+		err = errors.Join(err, disk.SyncDir(s.dir))
 	}
 	return err
 }
@@ -81,18 +82,5 @@ func (s *Store) makeDir() error {
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return fmt.Errorf("create lease directory: %w", err)
 	}
-	return syncDir(filepath.Dir(s.dir))
-}
-
-// syncDir makes the entries of a directory durable.
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	defer func() { _ = d.Close() }() // opened for reading
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	return nil
+	return disk.SyncDir(filepath.Dir(s.dir))
 }

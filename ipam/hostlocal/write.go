@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/cnikit/cnikit/internal/disk"
 	"github.com/cnikit/cnikit/ipam"
 )
 
@@ -45,7 +46,7 @@ func (t *tx) place(path string, content []byte, absent bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := syncDir(t.store.dir); err != nil {
+	if err := disk.SyncDir(t.store.dir); err != nil {
 		return false, errors.Join(err, os.Remove(path))
 	}
 	return true, nil

@@ -2,10 +2,9 @@ package file
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
-	"runtime"
 
+	"github.com/cnikit/cnikit/internal/disk"
 	"github.com/cnikit/cnikit/overlay"
 )
 
@@ -25,45 +24,5 @@ func Write(path string, nodes []overlay.Node) error {
 
 // replace does the work of Write.
 func replace(path string, data []byte) error {
-	dir, base := filepath.Split(path)
-	tmp, err := os.CreateTemp(filepath.Clean(dir+"."), "."+base+".tmp-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) //nolint:errcheck // gone after the rename
-	if err := fill(tmp, data); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// fill writes data to f and closes it.
-func fill(f *os.File, data []byte) error {
-	_, err := f.Write(data)
-	if err == nil {
-		err = f.Chmod(0o644)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	return err
-}
-
-// syncDir makes a rename in dir durable. Windows cannot sync a directory.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close() //nolint:errcheck // nothing was written through it
-	return d.Sync()
+	return disk.Replace(path, "."+filepath.Base(path)+".tmp-*", data, 0o644)
 }

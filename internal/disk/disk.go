@@ -1,0 +1,61 @@
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Replace puts a file with this content and mode, whatever the umask, at path, and
+// returns when both the file and its name are on disk. A symbolic link at path is
+// replaced, not followed. After an error the old file is still there.
+//
+// Until it is complete the file has another name in the same directory, which must
+// exist: temporary, with a random text for its asterisk (see [os.CreateTemp]). A crash
+// may leave it behind, so choose a name that readers of the directory ignore and that
+// can be told from others.
+func Replace(path, temporary string, content []byte, mode fs.FileMode) error {
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, temporary)
+	if err != nil {
+		return err
+	}
+	if err = fill(f, content, mode); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // the first error is the one to tell
+		return err
+	}
+	return SyncDir(dir)
+}
+
+// fill gives f its content and mode, syncs and closes it.
+func fill(f *os.File, content []byte, mode fs.FileMode) error {
+	_, err := f.Write(content)
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// SyncDir puts the names in a directory on disk: what was created, renamed or removed
+// there before survives a power loss (fsync(2)). Windows cannot sync a directory.
+func SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }() // nothing was written through it
+	return d.Sync()
+}
