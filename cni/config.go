@@ -61,7 +61,6 @@ func salvageConfig[C any](data []byte, log *slog.Logger) C {
 	if json.Unmarshal(data, &c) == nil {
 		return c
 	}
-	c = *new(C)
 	eachMember(data, func(key string, value, member json.RawMessage) bool {
 		if err := json.Unmarshal(member, &c); err != nil {
 			log.Warn("configuration key is ignored", "key", key, "value", shorten(string(value), 200), "error", err)

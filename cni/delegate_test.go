@@ -126,6 +126,24 @@ func TestDelegateAdd(t *testing.T) {
 	}
 }
 
+func TestDelegateAddCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s := &scripted{t: t, answer: func(command cni.Command) ([]byte, error) {
+		if command == cni.CommandAdd {
+			cancel()
+			return nil, ctx.Err()
+		}
+		return nil, nil
+	}}
+	p := testPlugin()
+	p.Delegates = s
+	p.Add = func(ctx context.Context, r *request) (*cni.Result, error) { return r.Delegate("pool").Add(ctx) }
+	e := runContext(ctx, p, environment("ADD"), strings.NewReader(network("1.0.0"))).failed(t)
+	assert.Equal(t, cni.CodeTryAgain, e.Code)
+	assert.Equal(t, []string{"ADD pool", "DEL pool"}, s.calls, "scripted checks that the DEL could run")
+}
+
 func TestDelegateName(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "../bridge"} {
 		s := &scripted{t: t, answer: success}

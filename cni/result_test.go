@@ -95,12 +95,12 @@ func TestResultEncodeRefuses(t *testing.T) {
 
 func TestResultEncodeExtraNeverReplaces(t *testing.T) {
 	r := Result{
-		Interfaces: []Interface{{Name: "eth0", Extra: map[string]json.RawMessage{"name": []byte(`"other"`)}}},
+		Interfaces: []Interface{{Name: "a<b", Extra: map[string]json.RawMessage{"name": []byte(`"other"`)}}},
 		Extra:      map[string]json.RawMessage{"cniVersion": []byte(`"9"`), "ip4": []byte("7")},
 	}
 	out, err := r.Encode("1.0.0")
 	require.NoError(t, err)
-	assert.Equal(t, `{"cniVersion":"1.0.0","interfaces":[{"name":"eth0"}],"ip4":7}`, string(out))
+	assert.Equal(t, `{"cniVersion":"1.0.0","interfaces":[{"name":"a<b"}],"ip4":7}`, string(out))
 }
 
 func TestParseResultRefuses(t *testing.T) {
