@@ -72,7 +72,7 @@ func describe(m syscall.NetlinkMessage) (string, bool) {
 	if !ok {
 		return fmt.Sprintf("message of type %d", kind), kind >= unix.RTM_NEWLINK
 	}
-	if l.object == "neighbour" && transient(m) {
+	if l.object == "neighbour" && transient(m) || kind == unix.RTM_NEWLINK && repeated(m) {
 		return "", false
 	}
 	w := words{verb(kind), l.object}
@@ -105,6 +105,12 @@ func transient(m syscall.NetlinkMessage) bool {
 	return binary.NativeEndian.Uint16(m.Data[stateOffset:])&configured == 0
 }
 
+// repeated reports whether an announcement is of the settings of a bridge port. The bridge
+// makes it once more on its own when the forward delay of a new port is over, 15 seconds
+// after it joined (br_forward_delay_timer_expired). Joining and leaving are announced as
+// changes of the link itself.
+func repeated(m syscall.NetlinkMessage) bool { return len(m.Data) > 0 && m.Data[0] == unix.AF_BRIDGE }
+
 // shown renders the family and the attributes that the layout names.
 func shown(data []byte, l announcement) []string {
 	var out []string
@@ -113,7 +119,7 @@ func shown(data []byte, l announcement) []string {
 		out = append(out, "ipv4")
 	case unix.AF_INET6:
 		out = append(out, "ipv6")
-	case unix.AF_BRIDGE: // of a bridge port or an FDB
+	case unix.AF_BRIDGE: // an FDB, or a bridge port
 		out = append(out, "bridge")
 	}
 	values := attributes(data[l.header:])

@@ -5,8 +5,9 @@ import "fmt"
 // Monitor records what the kernel announces about a namespace: links, addresses, routes,
 // rules, neighbours, FDB entries, next hops, queueing disciplines, per-interface
 // settings, nftables. What comes and goes by itself is left out: neighbours and FDB
-// entries that the kernel learns and ages. So a node on which nobody writes announces
-// nothing, whatever traffic passes. The reverse does not hold: the kernel is silent about
+// entries that the kernel learns and ages, and the settings of bridge ports, which it tells
+// again some time after a port joined. So a node on which nobody writes announces nothing,
+// whatever traffic passes. The reverse does not hold: the kernel is silent about
 // a request that changes nothing, such as replacing an IPv4 route by itself.
 //
 // The kernel queues announcements while they happen, so nothing runs in the background
