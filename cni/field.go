@@ -8,6 +8,9 @@ import (
 // FieldError says what is wrong with one value of a configuration. It reaches the
 // runtime with [CodeInvalidConfig], or [CodeUnsupportedField] if Unsupported is
 // set.
+//
+// errors.As finds it within the process only. From a plugin that was executed an
+// [Error] arrives, which has the code and the text.
 type FieldError struct {
 	Key         string // as in the configuration, "ipam.ranges" for a nested one
 	Value       any    // printed as JSON
