@@ -70,6 +70,8 @@ func testSabotage(t *testing.T, bin string) {
 	}{
 		{"one forwarding entry missing and no agent", "fdb", "ping", loseForwardingEntry, "node1-pod1 to node2-pod1: ping 10.244.2.2 .*no reply"},
 		{"a tunnel with the MTU of the underlay", "mtu", "mtu", raiseMTUs, `1500 bytes; fragments made: .*IpFragCreates of node1 is \d+`},
+		{"a program that writes", "idle", "idle", keepWriting, "node1: (new|delete) route ipv4 198.51.100.0"},
+		{"no agent", "drift", "drift", func(_ context.Context, l *lab) error { return l.nodes[0].stopAgent() }, "- route ipv4 10.244.2.0/24 via 10.244.2.0"},
 		{"one lease left", "lease", "sweep", leaveLease, "lease .*/node2/data/cnikit/10.244.2.77"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -113,6 +115,16 @@ func raiseMTUs(ctx context.Context, l *lab) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// keepWriting starts a process that changes a route ten times a second.
+func keepWriting(ctx context.Context, l *lab) error {
+	return l.nodes[0].operate(ctx, "sh", "-ec", `
+		while :; do
+			ip route add blackhole 198.51.100.0/24
+			ip route del blackhole 198.51.100.0/24
+			sleep 0.1
+		done >/dev/null 2>&1 &`)
 }
 
 func leaveLease(_ context.Context, l *lab) error {
@@ -206,7 +218,7 @@ func testRefuses(t *testing.T, bin string) {
 	})
 	t.Run("a program that is not installed", func(t *testing.T) {
 		t.Setenv("PATH", t.TempDir())
-		refuses(t, "needs the program .* install it")
+		refuses(t, "needs the program \"ip\": install it")
 	})
 	t.Run("not root", func(t *testing.T) {
 		// Nobody reaches the user's cache, where the executable is.

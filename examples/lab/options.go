@@ -91,11 +91,11 @@ func (o options) requirements() error {
 	if o.down {
 		return nil
 	}
-	for tool, from := range map[string]string{
-		"ip": "iproute2", "bridge": "iproute2", "unshare": "util-linux", "mount": "mount", "sh": "dash", "rm": "coreutils",
+	for _, tool := range [][2]string{
+		{"ip", "iproute2"}, {"bridge", "iproute2"}, {"unshare", "util-linux"}, {"mount", "mount"}, {"sh", "dash"}, {"rm", "coreutils"},
 	} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return fmt.Errorf("needs the program %q: install it (Debian: apt-get install %s)", tool, from)
+		if _, err := exec.LookPath(tool[0]); err != nil {
+			return fmt.Errorf("needs the program %q: install it (Debian: apt-get install %s)", tool[0], tool[1])
 		}
 	}
 	for _, program := range []string{agentProgram, "cnikit-bridge", "cnikit-ipam", cnitoolProgram} {
