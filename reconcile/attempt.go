@@ -30,6 +30,9 @@ func (t *Table[K, V]) record(ctx context.Context, r *round, c change[K, V], err 
 		return false
 	}
 	a := w.attempts[c.key]
+	if err == nil && (a == nil || a.err != nil) {
+		delete(w.told, c.key) // should it fail again, that is news
+	}
 	switch {
 	case err == nil && !c.looked: // a change by the caller; take forgot the past of the key
 		return true
@@ -45,7 +48,7 @@ func (t *Table[K, V]) record(ctx context.Context, r *round, c change[K, V], err 
 	delete(w.failing, c.key)
 	if err != nil {
 		w.failing[c.key] = a
-		t.report(r, t.keyError(a))
+		t.reportKey(r, c.key, a)
 	}
 	return err == nil
 }
@@ -59,7 +62,7 @@ func (t *Table[K, V]) resting(r *round, c change[K, V]) bool {
 	}
 	if a.err == nil && t.work.failing[c.key] == nil {
 		t.work.failing[c.key] = a
-		t.report(r, t.keyError(a))
+		t.reportKey(r, c.key, a)
 	}
 	return true
 }
@@ -69,9 +72,17 @@ func (t *Table[K, V]) settle(r *round, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := &t.work
-	for key, a := range w.attempts {
+	stands := func(key K) bool {
 		applies, deletes := t.diffKey(w.seen, key, nil, nil)
-		if len(applies)+len(deletes) > 0 {
+		return len(applies)+len(deletes) == 0
+	}
+	for key := range w.told {
+		if stands(key) {
+			delete(w.told, key)
+		}
+	}
+	for key, a := range w.attempts {
+		if !stands(key) {
 			continue
 		}
 		delete(w.failing, key)

@@ -119,6 +119,7 @@ func (e *Engine) pass(ctx context.Context, resync bool) *round {
 // finish publishes a round.
 func (e *Engine) finish(r *round) {
 	e.rounds++
+	r.tellRest()
 	r.Number, r.Took, r.Full = e.rounds, time.Since(r.Started), r.Looks == len(e.targets)
 	e.mu.Lock()
 	e.last = r.Round

@@ -28,12 +28,12 @@ func (t *Table[K, V]) look(ctx context.Context, r *round) bool {
 		w.lookTries++
 		w.lookFrom = now.Add(r.backoff(w.lookTries))
 		w.lookError = KeyError{Target: t.name, Tries: w.lookTries, Retry: w.lookFrom, Err: err}
-		t.report(r, w.lookError)
+		t.reportLook(r)
 		return seen.known
 	}
 	// Looking takes at most half of the time, however often it is asked for.
 	w.lookFrom = now.Add(now.Sub(started))
-	w.lookTries, w.lookWanted, w.lastLook = 0, false, now
+	w.lookTries, w.lookTold, w.lookWanted, w.lastLook = 0, telling{}, false, now
 	t.settle(r, now)
 	return true
 }

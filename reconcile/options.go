@@ -22,7 +22,9 @@ type Options struct {
 	DeleteFloor    int           // this many deletes are always allowed; default 10, negative: none
 	HoldFor        time.Duration // from holding deletes back to the second look that may release them; default 10 s
 
-	Log     *slog.Logger // nil discards
+	// Log gets, as a warning, each key that cannot be brought to what is wanted: when it begins, when the error changes, and
+	// at intervals that grow from a minute to an hour. Nil discards.
+	Log     *slog.Logger
 	OnRound func(Round)  // called after each round, on the goroutine of Run; may call the engine, must not block
 }
 

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -55,9 +54,9 @@ type round struct {
 	Round
 	opts   Options
 	resync bool
-	jitter float64         // of this round's back-offs: what failed together is retried together, by one look
-	active bool            // a store was called, or deletes were held
-	warned map[string]bool // targets of which a failure was logged
+	jitter float64        // of this round's back-offs: what failed together is retried together, by one look
+	active bool           // a store was called, or deletes were held
+	told   map[string]int // failures that were to be logged, by target
 }
 
 func newRound(o Options, resync bool) *round {
@@ -66,7 +65,7 @@ func newRound(o Options, resync bool) *round {
 		opts:   o,
 		resync: resync,
 		jitter: 0.5 + rand.Float64()/2,
-		warned: map[string]bool{},
+		told:   map[string]int{},
 	}
 }
 
@@ -81,19 +80,4 @@ func (r *round) backoff(tries int) time.Duration {
 		d = r.opts.BackoffMin << shift
 	}
 	return time.Duration(float64(d) * r.jitter)
-}
-
-// report notes a failure, and logs the first one of each target in the round.
-func (t *Table[K, V]) report(r *round, e KeyError) {
-	r.Failed = append(r.Failed, e)
-	if r.warned[t.name] {
-		return
-	}
-	r.warned[t.name] = true
-	attrs := []any{"target", t.name, "key", e.Key, "error", e.Err, "tries", e.Tries, "retry", time.Until(e.Retry)}
-	var panicked *panicError
-	if errors.As(e.Err, &panicked) {
-		attrs = append(attrs, "stack", string(panicked.stack))
-	}
-	r.opts.Log.Warn("reconcile failed, further failures of the target in this round are not logged", attrs...)
 }

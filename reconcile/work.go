@@ -13,6 +13,7 @@ type work[K comparable, V any] struct {
 	lookFrom   time.Time // not earlier
 	lookTries  int       // failed looks in a row
 	lookError  KeyError  // of the last one, while lookTries > 0
+	lookTold   telling   // that it failed
 	lookedAt   time.Time // the last look, failed or not
 	lastLook   time.Time // the last complete one
 
@@ -20,6 +21,7 @@ type work[K comparable, V any] struct {
 	changed  map[K]struct{}  // by callers, to reconcile
 	attempts map[K]*attempt  // keys whose last operation failed or has yet to prove that it lasts
 	failing  map[K]*attempt  // those of them that are in trouble
+	told     map[K]*telling  // that a key was in trouble
 	held     map[K]time.Time // keys whose deletion is held back, and since when
 	doomed   []change[K, V]  // to delete at the end of the round
 	waiting  []string        // targets to wait for
@@ -29,7 +31,7 @@ type work[K comparable, V any] struct {
 }
 
 func newWork[K comparable, V any]() work[K, V] {
-	return work[K, V]{lookWanted: true, attempts: map[K]*attempt{}, failing: map[K]*attempt{}, held: map[K]time.Time{}}
+	return work[K, V]{lookWanted: true, attempts: map[K]*attempt{}, failing: map[K]*attempt{}, told: map[K]*telling{}, held: map[K]time.Time{}}
 }
 
 // applies is the table's part in the first half of a round: look if need be, compare, create and change. What is to be
