@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -25,7 +26,7 @@ type Options struct {
 	// Log gets, as a warning, each key that cannot be brought to what is wanted: when it begins, when the error changes, and
 	// at intervals that grow from a minute to an hour. Nil discards.
 	Log     *slog.Logger
-	OnRound func(Round)  // called after each round, on the goroutine of Run; may call the engine, must not block
+	OnRound func(Round) // called after each round, on the goroutine of Run; may call the engine, must not block
 }
 
 func (o Options) withDefaults() Options {
@@ -57,12 +58,18 @@ func (o Options) validate() error {
 	return checkTargets(o.Targets)
 }
 
-// checkTargets refuses targets that cannot be told apart or that wait for what the engine never converges before them.
+var errNilTarget = errors.New("targets: one is nil; leave it out")
+
+// checkTargets refuses targets that are incomplete, that cannot be told apart or that wait for what the engine never converges
+// before them.
 func checkTargets(targets []Target) error {
 	names := map[string]bool{}
 	for _, t := range targets {
 		if t == nil {
-			return fmt.Errorf("targets: one is nil")
+			return errNilTarget
+		}
+		if err := t.check(); err != nil {
+			return err
 		}
 		if names[t.Name()] {
 			return fmt.Errorf("target %q: the name is taken; give each target its own", t.Name())

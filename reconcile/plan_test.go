@@ -178,6 +178,11 @@ func TestNew(t *testing.T) {
 	}{
 		{"no target", reconcile.Options{}, "targets: none given"},
 		{"nil target", reconcile.Options{Targets: []reconcile.Target{nil}}, "one is nil"},
+		{"nil table", reconcile.Options{Targets: []reconcile.Target{(*table)(nil)}}, "one is nil"},
+		{"no name", reconcile.Options{Targets: []reconcile.Target{mk("", 0)}}, "a target has no name; give NewTable one"},
+		{"no store", reconcile.Options{Targets: []reconcile.Target{reconcile.NewTable[string, int]("x", nil, opts{})}},
+			`target "x": has no store; give NewTable one`},
+		{"after nil", reconcile.Options{Targets: []reconcile.Target{mk("x", 0, nil)}}, `target "x": waits for a target that is nil`},
 		{"two of a name", reconcile.Options{Targets: []reconcile.Target{mk("x", 0), mk("x", 1)}}, `"x": the name is taken`},
 		{"after one that is missing", reconcile.Options{Targets: []reconcile.Target{mk("b", 1, a)}}, `waits for "a", which is not`},
 		{"after a later phase", reconcile.Options{Targets: []reconcile.Target{mk("b", 0, a), a}}, `use at least that phase`},

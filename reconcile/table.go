@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +14,7 @@ import (
 type Target interface {
 	Name() string
 
+	check() error
 	settings() settings
 	join(e *Engine) error
 	trigger()
@@ -67,7 +69,8 @@ type Table[K comparable, V any] struct {
 	work work[K, V] // belongs to whoever has the engine's turn
 }
 
-// NewTable returns an empty table that wants nothing and, until its first Replace, deletes nothing.
+// NewTable returns an empty table that wants nothing and, until its first Replace, deletes nothing. The name must not be empty
+// and the store not nil; [New] checks that.
 func NewTable[K comparable, V any](name string, s Store[K, V], o TableOptions[K, V]) *Table[K, V] {
 	if o.Equal == nil {
 		o.Equal = func(a, b V) bool { return reflect.DeepEqual(a, b) }
@@ -77,7 +80,9 @@ func NewTable[K comparable, V any](name string, s Store[K, V], o TableOptions[K,
 	}
 	t := &Table[K, V]{name: name, store: s, opts: o, desired: map[K]V{}, work: newWork[K, V]()}
 	for _, a := range o.After {
-		t.depth = max(t.depth, a.settings().depth+1)
+		if a != nil { // which New refuses
+			t.depth = max(t.depth, a.settings().depth+1)
+		}
 	}
 	return t
 }
@@ -154,7 +159,25 @@ func (t *Table[K, V]) want(key K) (V, bool) {
 	return v, ok
 }
 
+// check returns what is wrong with the table by itself.
+func (t *Table[K, V]) check() error {
+	switch {
+	case t == nil:
+		return errNilTarget
+	case t.name == "":
+		return fmt.Errorf("targets: a target has no name; give NewTable one")
+	case t.store == nil:
+		return fmt.Errorf("target %q: has no store; give NewTable one", t.name)
+	case slices.Contains(t.opts.After, nil):
+		return fmt.Errorf("target %q: waits for a target that is nil; leave it out of After", t.name)
+	}
+	return nil
+}
+
 func (t *Table[K, V]) settings() settings {
+	if t == nil {
+		return settings{}
+	}
 	return settings{phase: t.opts.Phase, after: t.opts.After, depth: t.depth}
 }
 
