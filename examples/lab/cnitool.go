@@ -48,7 +48,7 @@ func (l *lab) runCNITool(ctx context.Context) error {
 			return err
 		}
 	}
-	l.out.say("add (%s, %s), check, del, del; %s answered", p.addrs[ipv4], p.addrs[ipv6], pairs)
+	l.out.say("add (%s, %s), check, del twice; %s answered", p.addrs[ipv4], p.addrs[ipv6], pairs)
 	return l.asBefore(ctx, before)
 }
 

@@ -34,20 +34,23 @@ func (l *lab) leaveUp() int {
 	l.out.title("kept", "every step found what it had to; the cluster stays up")
 	l.out.say(`
 Look around on a node:
-  ip netns exec %[1]s ip -d link show %[3]s
+  ip netns exec %[1]s ip -d link show %[2]s
   ip netns exec %[1]s ip route show proto 155
-  ip netns exec %[1]s bridge fdb show dev %[3]s
-In a pod, and from it to a pod on another node:
-  ip netns exec %[2]s ip addr
-  ip netns exec %[2]s ping -M do -s %[4]d %[5]s
+  ip netns exec %[1]s bridge fdb show dev %[2]s
+In a pod:
+  ip netns exec %[3]s ip addr
+  ip netns exec %[3]s ip route get %[4]s
 Break something, and watch the agent repair it:
-  ip netns exec %[1]s ip monitor route link &
-  ip netns exec %[1]s ip link del %[3]s
-Conflist, leases, status and log of the node:
-  %[6]s
-Take it down:
-  %[7]s
-`, first.ns.Name(), first.pods[0].ns.Name(), device, podMTU-28, second.pods[0].addrs[ipv4], first.dir, l.downCommand())
+  ip netns exec %[1]s timeout 3 ip monitor link route & sleep 1; ip netns exec %[1]s ip link del %[2]s; wait
+What the node's agent says, its conflist, leases, result cache and log are in
+  %[5]s
+Attach one more pod there, by the runtime of the CNI project (see "ip netns list"; it caches in /var/lib/cni):
+  ip netns add mine
+  ip netns exec %[1]s env NETCONFPATH=%[6]s CNI_PATH=%[7]s %[7]s/cnitool add %[8]s /run/netns/mine
+  ip netns exec %[1]s env NETCONFPATH=%[6]s CNI_PATH=%[7]s %[7]s/cnitool del %[8]s /run/netns/mine
+Take it down, with everything that runs in its namespaces:
+  %[9]s
+`, first.ns.Name(), device, first.pods[0].ns.Name(), second.pods[0].addrs[ipv4], first.dir, first.confDir(), l.bin, network, l.downCommand())
 	l.release()
 	return exitOK
 }

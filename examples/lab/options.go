@@ -41,12 +41,12 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("cnikit-lab", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.name, "name", "lab", "`name` of the lab; labs of different names can run side by side")
-	f.IntVar(&o.nodeCount, "nodes", 3, "`number` of nodes")
-	f.IntVar(&o.podCount, "pods", 2, "`number` of pods on each node")
+	f.StringVar(&o.name, "name", "lab", "`name` of the lab, 1 to 16 lower-case letters and digits; labs of different names can run side by side")
+	f.IntVar(&o.nodeCount, "nodes", 3, fmt.Sprintf("`number` of nodes, 2 to %d", maxNodes))
+	f.IntVar(&o.podCount, "pods", 2, fmt.Sprintf("`number` of pods on each node, 1 to %d", maxPods))
 	f.StringVar(&o.bin, "bin", "", "`directory` with the executables (default: that of this program)")
 	f.BoolVar(&o.keep, "keep", false, "leave the cluster up and say how to look around and how to take it down")
-	f.BoolVar(&o.down, "down", false, "take down what -keep, or a lab that was killed, left")
+	f.BoolVar(&o.down, "down", false, "take down what -keep, or a lab that was killed, left; ends everything that runs in its namespaces")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

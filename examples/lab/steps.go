@@ -21,7 +21,7 @@ func (l *lab) steps() []step {
 		{"pods", fmt.Sprintf("%s on each node, by executing the plugins of that conflist", count(l.podCount, "pod")), (*lab).attachPods},
 	}
 	check := []step{
-		{"ping", "every pod to every other pod, in both families", (*lab).pingPairs},
+		{"ping", "every pod to every other pod, each way, in both families", (*lab).pingPairs},
 		{"mtu", "the largest packet that passes unfragmented", (*lab).measureMTU},
 		{"idle", "a cluster in which nothing happens, and agents that have nothing to do", (*lab).stayIdle},
 		{"drift", "an operator breaks things on node1; its agent learns of it by events alone", (*lab).repairDrift},
