@@ -15,7 +15,8 @@
 //	}
 //
 // The fields of a node are those of [overlay.Node] and mean the same; prefixes and addresses are checked by [overlay.Plan],
-// which reports a bad one under the name of its node.
+// which reports a bad one under the name of its node. Keys are written exactly so; one that is not known, such as a misspelt
+// one, is reported.
 //
 // Replace the file as a whole, as [Write] does: a program that writes into it in place lets the source see halves. The source
 // survives that as well, because a file that is not complete and valid changes nothing.

@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,13 +13,7 @@ import (
 // Version is the version of the format that this package reads and writes.
 const Version = 1
 
-// document is the whole file. The nodes are decoded one by one, so that one of a wrong type does not cost the others.
-type document struct {
-	Version int               `json:"version"`
-	Nodes   []json.RawMessage `json:"nodes"`
-}
-
-// entry is a node in the file.
+// entry is a node in the file, as it is written.
 type entry struct {
 	Name      string    `json:"name"`
 	UID       string    `json:"uid"`
@@ -27,55 +22,79 @@ type entry struct {
 	Addresses []string  `json:"addresses,omitempty"`
 }
 
-// An entryError is a node that could not be decoded.
-type entryError struct {
-	index int
-	name  string // "" if not even that
-	err   error
-}
-
-func (e *entryError) Error() string {
-	return fmt.Sprintf("node %q (entry %d): %v; the other nodes are used, of this one what was last good", e.name, e.index+1, e.err)
-}
-
-func (e *entryError) Unwrap() error { return e.err }
-
-// parse decodes a file. The error is about the file as a whole; entries that cannot be decoded are returned apart.
-func parse(data []byte) ([]overlay.Node, []*entryError, error) {
-	if len(data) == 0 {
-		return nil, nil, errors.New("the file is empty")
-	}
-	var d document
-	if err := json.Unmarshal(data, &d); err != nil {
+// parse decodes a file. The error is about the file as a whole; what is wrong with single entries is returned apart, so that
+// one of a wrong type does not cost the others.
+func parse(data []byte) ([]overlay.Node, []*EntryError, error) {
+	entries, err := split(data)
+	if err != nil {
 		return nil, nil, err
 	}
-	if d.Version != Version {
-		return nil, nil, fmt.Errorf("version %d is not known; write version %d, or use a release that reads it", d.Version, Version)
-	}
-	if d.Nodes == nil {
-		return nil, nil, errors.New(`"nodes" is missing; an empty network has an empty list`)
-	}
-	nodes := make([]overlay.Node, 0, len(d.Nodes))
-	var bad []*entryError
-	for i, raw := range d.Nodes {
-		var e entry
-		if err := json.Unmarshal(raw, &e); err != nil {
-			bad = append(bad, &entryError{index: i, name: nameOf(raw), err: err})
-			continue
+	nodes := make([]overlay.Node, 0, len(entries))
+	var bad []*EntryError
+	for i, raw := range entries {
+		n, err := parseEntry(raw)
+		if err != nil {
+			err.Index = i
+			bad = append(bad, err)
 		}
-		nodes = append(nodes, overlay.Node(e))
+		if err == nil || err.Used {
+			nodes = append(nodes, n)
+		}
 	}
 	return nodes, bad, nil
 }
 
-// nameOf returns the name of an entry that could not be decoded, if it has one.
-func nameOf(raw json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	var name string
-	if json.Unmarshal(raw, &fields) == nil {
-		_ = json.Unmarshal(fields["name"], &name) // no string: no name
+// split returns the undecoded nodes of a file.
+func split(data []byte) ([]json.RawMessage, error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return nil, errors.New("the file is empty; " + whole)
 	}
-	return name
+	var fields map[string]json.RawMessage
+	err := json.Unmarshal(data, &fields)
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &syntax):
+		return nil, fmt.Errorf("%s: %w; %s", position(data, syntax.Offset), err, whole)
+	case err != nil, fields == nil:
+		return nil, fmt.Errorf(`want an object with "version" and "nodes", not %s`, kindOf(bytes.TrimSpace(data)))
+	}
+	if err := checkVersion(fields["version"]); err != nil {
+		return nil, err
+	}
+	var entries []json.RawMessage
+	switch kind := kindOf(fields["nodes"]); kind {
+	case missing, null:
+		return nil, errors.New(`"nodes" is missing; an empty network has an empty list`)
+	case list:
+		err = json.Unmarshal(fields["nodes"], &entries)
+	default:
+		err = fmt.Errorf("nodes: want a list of objects, not %s", kind)
+	}
+	return entries, err
+}
+
+// whole is the way out when the file is incomplete.
+const whole = "replace the file as a whole, by rename"
+
+// position says where the byte is with which a decoder gave up after so many.
+func position(data []byte, offset int64) string {
+	before := data[:max(min(int(offset), len(data))-1, 0)]
+	return fmt.Sprintf("line %d, column %d", 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n'))
+}
+
+func checkVersion(raw json.RawMessage) error {
+	switch kind := kindOf(raw); kind {
+	case missing, null:
+		return fmt.Errorf(`"version" is missing; write %d`, Version)
+	case number:
+		var v int
+		if json.Unmarshal(raw, &v) == nil && v == Version {
+			return nil
+		}
+		return fmt.Errorf("version: %s is not known; write %d, or use a release that reads it", raw, Version)
+	default:
+		return fmt.Errorf("version: want a number, not %s", kind)
+	}
 }
 
 // encode is the inverse of parse.

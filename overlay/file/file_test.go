@@ -49,28 +49,64 @@ func TestDocument(t *testing.T) {
 		}
 	})
 	for name, tc := range map[string]struct{ data, want string }{
-		"another version is refused":    {`{"version":2,"nodes":[]}`, "version 2 is not known; write version 1"},
-		"no version is refused":         {`{"nodes":[]}`, "version 0 is not known"},
-		"no nodes are refused":          {`{"version":1}`, `"nodes" is missing`},
+		"another version is refused":    {`{"version":2,"nodes":[]}`, "version: 2 is not known; write 1, or use a release that reads it"},
+		"version of another type":       {`{"version":"1","nodes":[]}`, "version: want a number, not a string"},
+		"version that is no integer":    {`{"version":1.5,"nodes":[]}`, "version: 1.5 is not known; write 1"},
+		"no version is refused":         {`{"nodes":[]}`, `"version" is missing; write 1`},
+		"an empty object is refused":    {`{}`, `"version" is missing; write 1`},
+		"no nodes are refused":          {`{"version":1}`, `"nodes" is missing; an empty network has an empty list`},
 		"null nodes are refused":        {`{"version":1,"nodes":null}`, `"nodes" is missing`},
-		"nodes of another type":         {`{"version":1,"nodes":{}}`, "cannot unmarshal object"},
-		"something behind the document": {`{"version":1,"nodes":[]}{}`, "after top-level value"},
-		"another document":              {`[]`, "cannot unmarshal array"},
-		"an empty file says that it is": {``, "the file is empty"},
+		"nodes of another type":         {`{"version":1,"nodes":{}}`, "nodes: want a list of objects, not an object"},
+		"something behind the document": {`{"version":1,"nodes":[]}{}`, "line 1, column 25: invalid character '{' after top-level value; replace the file as a whole, by rename"},
+		"another document":              {`[]`, `want an object with "version" and "nodes", not a list`},
+		"another document that is null": {`null`, `want an object with "version" and "nodes", not null`},
+		"an empty file says that it is": {``, "the file is empty; replace the file as a whole, by rename"},
+		"white space alone is empty":    {" \n\n", "the file is empty"},
+		"truncated": {"{\n  \"version\": 1,\n  \"nodes\": [\n    {\"name\"\n",
+			"line 4, column 12: unexpected end of JSON input; replace the file as a whole, by rename"},
+		"a comma too many":       {"{\n  \"version\": 1,\n}", "line 3, column 1: invalid character '}'"},
+		"a line end in a string": {"{\n  \"version\n", "line 2, column 11: invalid character '\\n' in string literal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := parse([]byte(tc.data))
 			require.ErrorContains(t, err, tc.want)
 		})
 	}
-	t.Run("an entry of a wrong type is named, the others are read", func(t *testing.T) {
-		nodes, bad, err := parse([]byte(`{"version":1,"nodes":[{"name":"a"},{"name":"b","podCIDRs":"10.1.0.0/24"},7,{"name":"c","created":"today"},{"name":"d"}]}`))
+	for name, tc := range map[string]struct{ entry, want string }{
+		"a string for a list":   {`{"name":"b","podCIDRs":"10.1.0.0/24"}`, `node "b" (entry 2): podCIDRs: want a list of strings, not a string`},
+		"a number in a list":    {`{"name":"b","addresses":["192.0.2.1",7]}`, `node "b" (entry 2): addresses[1]: want a string, not a number`},
+		"null in a list":        {`{"name":"b","addresses":[null]}`, `addresses[0]: want a string, not null`},
+		"an object for a list":  {`{"name":"b","addresses":{}}`, `addresses: want a list of strings, not an object`},
+		"a number for a string": {`{"name":"b","uid":7}`, `uid: want a string, not a number`},
+		"a name that is none":   {`{"name":true}`, `entry 2: name: want a string, not a boolean`},
+		"no time":               {`{"name":"b","created":"today"}`, `created: write RFC 3339, such as 2025-03-01T12:00:00Z, not "today"`},
+		"a number for a time":   {`{"name":"b","created":1740830400}`, `created: write RFC 3339, such as 2025-03-01T12:00:00Z, not 1740830400`},
+		"no object":             {`7`, `entry 2: want an object, not a number`},
+		"null":                  {`null`, `entry 2: want an object, not null`},
+		"all that is wrong":     {`{"name":"b","uid":7,"addresses":7}`, `addresses: want a list of strings, not a number; uid: want a string, not a number`},
+	} {
+		t.Run("entry/"+name+" is named, the others are read", func(t *testing.T) {
+			nodes, bad, err := parse([]byte(`{"version":1,"nodes":[{"name":"a"},` + tc.entry + `,{"name":"d"}]}`))
+			require.NoError(t, err)
+			require.Len(t, nodes, 2)
+			require.Len(t, bad, 1)
+			require.ErrorContains(t, bad[0], tc.want)
+		})
+	}
+	t.Run("entry/unknown keys are named, the node is read", func(t *testing.T) {
+		nodes, bad, err := parse([]byte(`{"version":1,"nodes":[{"name":"a","uid":"u","adresses":["192.0.2.1"],"x":1,"podcidrs":[]}]}`))
 		require.NoError(t, err)
-		require.Len(t, nodes, 2)
-		require.Len(t, bad, 3)
-		require.ErrorContains(t, bad[0], `node "b" (entry 2): json: cannot unmarshal string into Go struct field entry.podCIDRs`)
-		require.ErrorContains(t, bad[1], `node "" (entry 3)`)
-		require.ErrorContains(t, bad[2], `node "c" (entry 4)`)
+		require.Equal(t, []overlay.Node{{Name: "a", UID: "u"}}, nodes)
+		require.Len(t, bad, 1)
+		require.EqualError(t, bad[0], `node "a" (entry 1): key "adresses" is not known, nor "podcidrs", "x"; `+
+			`use name, uid, created, podCIDRs, addresses; the node is used without`)
+		require.True(t, bad[0].Used)
+	})
+	t.Run("null is as good as nothing", func(t *testing.T) {
+		nodes, bad, err := parse([]byte(`{"version":1,"nodes":[{"name":"a","uid":null,"created":null,"podCIDRs":null,"addresses":null}]}`))
+		require.NoError(t, err)
+		require.Empty(t, bad)
+		require.Equal(t, []overlay.Node{{Name: "a"}}, nodes)
 	})
 }
 
@@ -111,12 +147,13 @@ type watched struct {
 	path   string
 	nodes  chan []overlay.Node
 	errors chan error
+	good   chan struct{}
 }
 
 func watch(t *testing.T, path string) *watched {
 	t.Helper()
-	w := &watched{t: t, path: path, nodes: make(chan []overlay.Node, 100), errors: make(chan error, 100)}
-	s := New(path, Options{OnError: func(err error) { w.errors <- err }})
+	w := &watched{t: t, path: path, nodes: make(chan []overlay.Node, 100), errors: make(chan error, 100), good: make(chan struct{}, 100)}
+	s := New(path, Options{OnError: func(err error) { w.errors <- err }, OnGood: func() { w.good <- struct{}{} }})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx, recorder{w.nodes}) }()
@@ -195,7 +232,7 @@ func TestSource(t *testing.T) {
 		w.requireError("the file is empty")
 		_, err = f.Write(data[:20])
 		require.NoError(t, err)
-		w.requireError("unexpected end of JSON input; what was read before stays")
+		w.requireError("line 3, column 2: unexpected end of JSON input; replace the file as a whole, by rename; what was read before stays")
 		_, err = f.Write(data[20:])
 		require.NoError(t, err)
 		require.NoError(t, f.Close())
@@ -204,7 +241,7 @@ func TestSource(t *testing.T) {
 	t.Run("bad/changes nothing, until it is good again", func(t *testing.T) {
 		w := start(t, "a")
 		require.NoError(t, replace(w.path, []byte(`{"version":9,"nodes":[]}`)))
-		w.requireError("version 9 is not known")
+		w.requireError("version: 9 is not known")
 		require.NoError(t, Write(w.path, nodes("a", "b")))
 		w.requireNames("a b")
 	})
@@ -217,7 +254,9 @@ func TestSource(t *testing.T) {
 	})
 	t.Run("missing at the start/is waited for", func(t *testing.T) {
 		w := watch(t, filepath.Join(t.TempDir(), "topology.json"))
-		w.requireError("no such file")
+		err := receive(t, w.errors)
+		require.ErrorContains(t, err, "no such file")
+		require.ErrorContains(t, err, "create it; nothing was read before")
 		require.NoError(t, Write(w.path, nodes("a")))
 		w.requireNames("a")
 	})
@@ -263,16 +302,32 @@ func TestSource(t *testing.T) {
 		require.NoError(t, os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")))
 		w.requireNames("two")
 	})
+	t.Run("bad/the end of it is told", func(t *testing.T) {
+		w := start(t, "a")
+		good, err := os.ReadFile(w.path)
+		require.NoError(t, err)
+		require.NoError(t, replace(w.path, []byte(`{}`)))
+		w.requireError(`"version" is missing; write 1; what was read before stays`)
+		require.NoError(t, replace(w.path, good))
+		receive(t, w.good)
+	})
+	t.Run("unknown key/is told, with the node", func(t *testing.T) {
+		w := start(t, "a")
+		require.NoError(t, replace(w.path, []byte(`{"version":1,"nodes":[{"name":"b","adresses":[]}]}`)))
+		w.requireError(`key "adresses" is not known`)
+		w.requireNames("b")
+	})
 	t.Run("bad entry/is named, keeps its last good state, and costs the others nothing", func(t *testing.T) {
 		w := start(t, "a", "b")
 		require.NoError(t, replace(w.path, []byte(`{"version":1,"nodes":[{"name":"a","uid":7},{"name":"b"},{"name":"c"},{"name":"d","uid":7}]}`)))
 		got := receive(t, w.nodes)
 		require.Equal(t, append([]overlay.Node{{Name: "b"}, {Name: "c"}}, nodes("a")...), got)
 		err := receive(t, w.errors)
-		require.ErrorContains(t, err, `node "a" (entry 1)`)
-		require.ErrorContains(t, err, `node "d" (entry 4)`)
-		var entry *entryError
+		require.ErrorContains(t, err, `node "a" (entry 1): uid: want a string, not a number; the node stays as it was last read`)
+		require.ErrorContains(t, err, `node "d" (entry 4): uid: want a string, not a number; the node is left out`)
+		var entry *EntryError
 		require.True(t, errors.As(err, &entry))
+		require.Equal(t, "a", entry.Node)
 	})
 }
 
@@ -281,7 +336,7 @@ func TestReports(t *testing.T) {
 	s := New(filepath.Join(t.TempDir(), "topology.json"), Options{OnError: func(err error) { told = append(told, err.Error()) }})
 	sink := recorder{make(chan []overlay.Node, 10)}
 	r := &run{Source: s, sink: sink}
-	look := func() { r.report(r.read()) }
+	look := r.look
 	put := func(content string) {
 		require.NoError(t, replace(s.path, []byte(content)))
 		look()

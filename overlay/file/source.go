@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,8 +25,12 @@ const (
 
 // Options configure a [Source]. The zero value is usable.
 type Options struct {
-	Log     *slog.Logger // nil discards
-	OnError func(error)  // called from Run when the file, or a node in it, cannot be used; once as long as the error stays the same
+	Log *slog.Logger // nil discards
+	// OnError is called from Run when the file, or something in it, cannot be used; once as long as the error stays the same,
+	// and before the nodes that can be used are delivered. Each [EntryError] is about one node.
+	OnError func(error)
+	// OnGood is called from Run when nothing is wrong any more, after the nodes are delivered.
+	OnGood func()
 }
 
 // A Source delivers the nodes of a file.
@@ -48,7 +53,7 @@ func New(path string, o Options) *Source {
 //
 // A file that is missing, truncated, invalid or of an unknown version changes nothing and is reported; with none at the
 // start, nothing is delivered until there is one. An entry that is no node is reported by its name, and the node stays as it
-// was last read. It may start before the directory exists, and go on after it was removed, renamed or replaced.
+// was last read; one with a key that is not known is reported as well, and used. It may start before the directory exists, and go on after it was removed, renamed or replaced.
 //
 // It watches the directory, not the file, and so sees a rename over the file, a removal followed by a creation, and a
 // symbolic link in the directory that is switched, as in a mounted ConfigMap. Changes behind links that lead elsewhere are
@@ -68,7 +73,7 @@ func (s *Source) Run(ctx context.Context, sink overlay.Sink) error {
 			interval = pollUnarmed
 			r.report(err)
 		} else {
-			r.report(r.read())
+			r.look()
 		}
 		if !r.wait(ctx, interval) {
 			return nil
@@ -84,7 +89,7 @@ type run struct {
 	dir      os.FileInfo    // the directory that is watched
 	content  []byte         // last delivered
 	nodes    []overlay.Node // likewise
-	bad      error          // entries of content that are no nodes
+	bad      error          // what is wrong with entries of content
 	reported string         // the last error
 }
 
@@ -108,31 +113,54 @@ func (r *run) arm() error {
 	return nil
 }
 
-// read delivers the file if it is new and good. The error is what is wrong with it now, new or not.
-func (r *run) read() error {
-	data, err := os.ReadFile(r.path)
+// look reads the file, tells of what is wrong with it, and delivers it if it is new and good.
+func (r *run) look() {
+	fresh, err := r.read()
 	if err != nil {
-		return fmt.Errorf("read topology: %w; what was read before stays", err)
+		r.report(err)
 	}
-	if r.content != nil && bytes.Equal(data, r.content) {
-		return r.bad
+	if fresh {
+		r.sink.Replace(slices.Clone(r.nodes))
+	}
+	if err == nil {
+		r.report(nil)
+	}
+}
+
+// read reports whether the file is new and good. The error is what is wrong with it now, new or not.
+func (r *run) read() (fresh bool, err error) {
+	data, err := os.ReadFile(r.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("read topology: %w; create it; %s", err, r.meanwhile())
+	case err != nil:
+		return false, fmt.Errorf("read topology: %w; %s", err, r.meanwhile())
+	case r.content != nil && bytes.Equal(data, r.content):
+		return false, r.bad
 	}
 	nodes, bad, err := parse(data)
 	if err != nil {
-		return fmt.Errorf("parse topology %s: %w; what was read before stays", r.path, err)
+		return false, fmt.Errorf("parse topology %s: %w; %s", r.path, err, r.meanwhile())
 	}
 	r.bad = nil
 	for _, b := range bad {
-		r.bad = errors.Join(r.bad, b)
-		if last, ok := find(r.nodes, b.name); ok {
-			if _, twin := find(nodes, b.name); !twin {
-				nodes = append(nodes, last)
+		if last, ok := find(r.nodes, b.Node); ok && !b.Used {
+			if _, twin := find(nodes, b.Node); !twin {
+				nodes, b.kept = append(nodes, last), true
 			}
 		}
+		r.bad = errors.Join(r.bad, b)
 	}
 	r.content, r.nodes = data, nodes
-	r.sink.Replace(slices.Clone(nodes))
-	return r.bad
+	return true, r.bad
+}
+
+// meanwhile says what holds while the file cannot be used.
+func (r *run) meanwhile() string {
+	if r.content == nil {
+		return "nothing was read before, so no node is known"
+	}
+	return "what was read before stays"
 }
 
 // find returns the node of a name, of which "" is none.
@@ -181,6 +209,9 @@ func (r *run) report(err error) {
 	r.reported = text
 	if err == nil {
 		r.opts.Log.Info("topology is good again", "path", r.path)
+		if r.opts.OnGood != nil {
+			r.opts.OnGood()
+		}
 		return
 	}
 	r.opts.Log.Warn("topology cannot be used as it is", "path", r.path, "error", err)
