@@ -17,6 +17,18 @@ func parseUnderlay(addresses []string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
+// noAddress is the problem that none of the addresses can be used. One written as a prefix is what was meant, most likely.
+func noAddress(n Node) Problem {
+	for _, s := range n.Addresses {
+		bare, _, found := strings.Cut(s, "/")
+		if _, ok := parseUnderlay([]string{bare}); found && ok {
+			return problem(n.Name, NoAddress, "address", s, "has a prefix length; write %s", bare)
+		}
+	}
+	return problem(n.Name, NoAddress, "addresses", strings.Join(n.Addresses, ", "),
+		"none is an IPv4 unicast address; give the node one that the others reach")
+}
+
 // special returns the ranges that no Pod CIDR may touch. They also keep out absurdly large prefixes: any IPv4 prefix shorter
 // than /4 covers one of them.
 func special() []netip.Prefix {
@@ -75,8 +87,7 @@ func parse(n Node, mac func(uid string) MAC, special []netip.Prefix) *candidate 
 	}
 	var ok bool
 	if c.Underlay, ok = parseUnderlay(n.Addresses); !ok {
-		c.reject(problem(n.Name, NoAddress, "addresses", strings.Join(n.Addresses, ", "),
-			"none is an IPv4 unicast address; give the node one that the others reach"))
+		c.reject(noAddress(n))
 	}
 	if len(n.PodCIDRs) == 0 {
 		c.reject(problem(n.Name, NoPodCIDR, "pod CIDRs", "", "are missing; assign one to the node"))

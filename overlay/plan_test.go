@@ -78,6 +78,10 @@ func TestPlanProblems(t *testing.T) {
 		{"address/none", overlay.Node{Name: "x", UID: "u", PodCIDRs: []string{"10.1.9.0/24"}}, onA, "b2 c2", overlay.NoAddress, "",
 			"none is an IPv4 unicast address"},
 		{"address/unusable", node("x", 9, "fd00::9", "10.1.9.0/24"), onA, "b2 c2", overlay.NoAddress, "", `"fd00::9"`},
+		{"address/with a prefix length", node("x", 9, "192.0.2.9/24", "10.1.9.0/24"), onA, "b2 c2", overlay.NoAddress, "",
+			`node "x": address "192.0.2.9/24": has a prefix length; write 192.0.2.9`},
+		{"address/with a prefix length, unusable without", node("x", 9, "fd00::9/64", "10.1.9.0/24"), onA, "b2 c2", overlay.NoAddress, "",
+			"none is an IPv4 unicast address"},
 		{"address/duplicate, the older wins", node("x", 9, "192.0.2.2", "10.1.9.0/24"), onA, "b2 c2", overlay.DuplicateAddress, "b",
 			`node "x": address "192.0.2.2": the older node "b" has the same`},
 		{"address/in the pods of an older node", node("x", 9, "10.1.2.77", "10.1.9.0/24"), onA, "b2 c2", overlay.AddressInPods, "b",
@@ -156,6 +160,29 @@ func TestPlanSelf(t *testing.T) {
 			require.Equal(t, tc.kind, got.Problems[0].Kind)
 			require.Equal(t, tc.local.NodeName, got.Problems[0].Node)
 			require.GreaterOrEqual(t, len(got.Peers), 2, "the peers do not suffer")
+		})
+	}
+}
+
+func TestPlanSelfUnknown(t *testing.T) {
+	many := append(good()[1:], node("e", 5, "192.0.2.5", "10.1.5.0/24"), node("d", 4, "192.0.2.4", "10.1.4.0/24"), node("d", 4, "", ""))
+	for _, tc := range []struct {
+		rule  string
+		nodes []overlay.Node
+		name  string
+		want  string
+	}{
+		{"a few known names", good()[1:], "a", `node "a": is not among the nodes, which are "b", "c"; correct the name, or add the node`},
+		{"not all names", many, "a", `node "a": is not among the nodes, which are "b", "c", "d" and 1 more; correct the name, or add the node`},
+		{"no names", nil, "a", `node "a": is not among the nodes, of which there are none; add the node`},
+		{"nameless nodes do not count", []overlay.Node{{}}, "a", `node "a": is not among the nodes, of which there are none; add the node`},
+		{"the own name is empty", good(), "", `node "": the own name is empty; give the name that this node has among the nodes`},
+	} {
+		t.Run(tc.rule, func(t *testing.T) {
+			got := overlay.Plan(tc.nodes, overlay.Local{NodeName: tc.name}, overlay.Policy{})
+			i := slices.IndexFunc(got.Problems, func(p overlay.Problem) bool { return p.Kind == overlay.NotHere })
+			require.GreaterOrEqual(t, i, 0)
+			require.Equal(t, overlay.Problem{Node: tc.name, Kind: overlay.NotHere, Value: tc.name, Message: tc.want}, got.Problems[i])
 		})
 	}
 }

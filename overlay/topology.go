@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -92,12 +93,37 @@ func plan(nodes []Node, local Local, policy Policy, mac func(uid string) MAC) To
 		}
 	}
 	if !found {
-		t.Problems = append(t.Problems, problem(local.NodeName, NotHere, "own name", local.NodeName,
-			"no such node is known; check the name, or wait until the node is registered"))
+		t.Problems = append(t.Problems, unknownSelf(local.NodeName, nodes))
 	}
 	slices.SortFunc(t.Peers, func(a, b Peer) int { return strings.Compare(a.Name, b.Name) })
 	t.Problems = sortProblems(t.Problems)
 	return t
+}
+
+// unknownSelf is the problem that no node has the own name. It names a few that there are, to show a slip.
+func unknownSelf(name string, nodes []Node) Problem {
+	p := Problem{Node: name, Kind: NotHere, Value: name}
+	if name == "" {
+		p.Message = `node "": the own name is empty; give the name that this node has among the nodes`
+		return p
+	}
+	var known []string
+	for _, n := range nodes {
+		if n.Name != "" {
+			known = append(known, strconv.Quote(n.Name))
+		}
+	}
+	slices.Sort(known)
+	known = slices.Compact(known)
+	const few = 3
+	which, way := "which are "+strings.Join(known[:min(few, len(known))], ", "), "correct the name, or add the node"
+	if len(known) > few {
+		which += fmt.Sprintf(" and %d more", len(known)-few)
+	} else if len(known) == 0 {
+		which, way = "of which there are none", "add the node"
+	}
+	p.Message = fmt.Sprintf("node %q: is not among the nodes, %s; %s", name, which, way)
+	return p
 }
 
 // limit drops what this host cannot use of a node that the network can.
