@@ -4,7 +4,9 @@
 //
 // Start with [NewNamespace], which needs no root inside a user namespace, or with
 // [CreateNamespace] for one that other processes can open by path. [Namespace.Do] and
-// [Namespace.Command] run code and processes inside.
+// [Namespace.Command] run code and processes inside, and [Namespace.Executor] has the
+// plugins of a chain.Runner run there, so that a test never works on the machine's own
+// network.
 //
 //   - [Underlay] joins namespaces into one IPv4 network with a chosen MTU.
 //   - [Namespace.Ping], [Namespace.LargestPacket] and [Namespace.Counters] ask whether

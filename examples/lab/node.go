@@ -120,16 +120,16 @@ func (n *node) killAgent() error {
 
 // runtime is what a container runtime is on a node.
 func (n *node) runtime() chain.Runner {
-	return chain.Runner{Executor: cni.Exec{Stderr: n.log}, Path: []string{n.bin}, CacheDir: n.cacheDir()}
+	return chain.Runner{Executor: n.ns.Executor(cni.Exec{Stderr: n.log}), Path: []string{n.bin}, CacheDir: n.cacheDir()}
 }
 
-// inNetwork calls fn inside the node, with a network from the node's conflists.
+// inNetwork calls fn with a network from the node's conflists.
 func (n *node) inNetwork(name string, fn func(chain.Runner, *chain.List) error) error {
 	list, err := chain.LoadNetwork(n.confDir(), name)
 	if err != nil {
 		return err
 	}
-	return n.ns.Do(func() error { return fn(n.runtime(), list) })
+	return fn(n.runtime(), list)
 }
 
 // operate runs an operator's command inside the node.
