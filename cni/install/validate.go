@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -27,7 +28,7 @@ func (n Network) validate() error {
 		fix        string
 	}{
 		{"name", n.Name, isNetworkName(n.Name), "is no network name", "begin with a letter or digit, then use letters, digits, '_', '.' and '-'"},
-		{"bridge", n.Bridge, isIfName(n.Bridge), "is no interface name", "use up to 15 bytes without slash, colon and space, such as cni0"},
+		{"bridge", n.Bridge, isIfName(n.Bridge), "is no interface name", "use up to 15 letters, digits, dots, dashes and underscores, such as cni0"},
 		{"type", n.BridgeType, isPlugin(n.BridgeType), "is no name of an executable", "give its name without a path"},
 		{"ipam.type", n.IPAMType, isPlugin(n.IPAMType), "is no name of an executable", "give its name without a path"},
 		{"ipam.dataDir", n.DataDir, n.DataDir == "" || filepath.IsAbs(n.DataDir), "is not an absolute path", "start it with a slash"},
@@ -135,10 +136,12 @@ func isNetworkName(s string) bool {
 	return s != "" && rest == "" && letter(rune(s[0]))
 }
 
-// isIfName is the rule of Linux (dev_valid_name).
+// isIfName is the rule of Linux (dev_valid_name), less what names something else: '%' a template, "all" and "default" settings
+// for every interface.
 func isIfName(s string) bool {
-	bad := func(r rune) bool { return r == '/' || r == ':' || r == 0 || unicode.IsSpace(r) }
-	return s != "" && s != "." && s != ".." && len(s) <= maxIfName && strings.IndexFunc(s, bad) < 0
+	bad := func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("/:%", r) }
+	reserved := slices.Contains([]string{"", ".", "..", "all", "default"}, s)
+	return !reserved && len(s) <= maxIfName && strings.IndexFunc(s, bad) < 0
 }
 
 // isPlugin reports whether s is a file name that can be searched for.
