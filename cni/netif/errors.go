@@ -28,13 +28,22 @@ func (e *AddressConflict) Error() string {
 	return fmt.Sprintf("%s has the address %s, which conflicts with %s", e.Link, e.Has, e.Wanted)
 }
 
-// RouteConflict says that a route cannot be added because the namespace has one with
-// the same destination, table and priority through another interface.
+// RouteConflict says that a route cannot be added, or would never be used, because the
+// namespace has another one to the same destination.
 type RouteConflict struct {
-	Route Route
-	Link  string // the interface of the route that is there
+	Route Route  // the one wanted
+	Has   Route  // the one that is there
+	Link  string // the interface of that one; empty: none or several
+	Kind  string // of that one; empty: it leads through one interface; else "unreachable", "multipath", …
 }
 
 func (e *RouteConflict) Error() string {
-	return fmt.Sprintf("a route to %s with priority %d is there already, through %s", e.Route.Dst, e.Route.Priority, e.Link)
+	has := e.Has.String()
+	if e.Kind != "" {
+		has = e.Kind + " " + has
+	}
+	if e.Link != "" {
+		has += " through " + e.Link
+	}
+	return fmt.Sprintf("the route %s conflicts with one that is there: %s", e.Route, has)
 }

@@ -98,5 +98,11 @@ func (n *Namespace) EnableForwarding(context.Context, ...netip.Prefix) error {
 // AddRoutes is not supported on this platform.
 func (n *Namespace) AddRoutes(string, ...Route) error { return errUnsupported }
 
+// DeleteRoutes is not supported on this platform.
+func (n *Namespace) DeleteRoutes(string, ...Route) error { return errUnsupported }
+
+// Routes is not supported on this platform.
+func (n *Namespace) Routes(string) ([]Route, error) { return nil, errUnsupported }
+
 // Announce is not supported on this platform.
 func (n *Namespace) Announce(string, ...netip.Addr) error { return errUnsupported }

@@ -2,7 +2,7 @@ package netif
 
 import (
 	"errors"
-	"net/netip"
+	"fmt"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -10,12 +10,26 @@ import (
 	"github.com/cnikit/cnikit/internal/nl"
 )
 
+// routeAttempts is how often AddRoutes looks again when an equal route comes or goes
+// between two of its steps.
+const routeAttempts = 3
+
 // AddRoutes adds routes through the interface, which must be switched on and have its
 // addresses. A gateway outside the subnets of those addresses is taken to be on the
-// link. A route that the interface has stays; one that another interface has is an
-// error of type [*RouteConflict]. When AddRoutes fails, the routes that it added are
-// gone again.
+// link.
+//
+// A route that the interface has stays, if it is equal ([Route.Equal]) to the one
+// wanted. One that differs in the gateway or anything else is an error of type
+// [*RouteConflict], and so is one of another interface. An IPv6 route that would never be
+// used, because the kernel has its own one to the same subnet, is a conflict as it is for
+// IPv4; ask for a Priority to have it all the same. A route that cannot be is an
+// [*InvalidRoute]. When AddRoutes fails, the routes that it added are gone again.
 func (n *Namespace) AddRoutes(name string, routes ...Route) error {
+	for _, route := range routes {
+		if err := route.Validate(); err != nil {
+			return fmt.Errorf("add route to %q: %w", name, err)
+		}
+	}
 	link, err := n.find(name)
 	if err != nil {
 		return err
@@ -24,50 +38,113 @@ func (n *Namespace) AddRoutes(name string, routes ...Route) error {
 	if err != nil {
 		return err
 	}
-	var added []*netlink.Route
+	var added []Route
 	for _, route := range routes {
 		r := kernelRoute(route, link.Attrs().Index, subnets)
-		err := n.conn.AddRoute(r)
-		if errors.Is(err, nl.ErrExists) {
-			if err = n.explainRoute(route, r); err == nil {
-				continue
-			}
-		}
+		isNew, err := n.addRoute(route, r)
 		if err != nil {
-			return errors.Join(err, n.delRoutes(added))
+			return errors.Join(nameLink(err, route, name), n.DeleteRoutes(name, added...))
 		}
-		added = append(added, r)
+		if isNew {
+			added = append(added, route)
+		}
 	}
 	return nil
 }
 
-func (n *Namespace) delRoutes(routes []*netlink.Route) error {
+// DeleteRoutes deletes those routes through the interface that equal ([Route.Equal]) the
+// ones given, whoever added them. It succeeds when there are none, or no such interface.
+// What differs in anything stays, and so does what the kernel made for an address.
+func (n *Namespace) DeleteRoutes(name string, routes ...Route) error {
+	if len(routes) == 0 {
+		return nil
+	}
+	link, err := n.find(name)
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	has, err := n.routes(unix.AF_UNSPEC)
+	if err != nil {
+		return err
+	}
 	var errs []error
-	for _, r := range routes {
-		errs = append(errs, n.conn.DelRoute(r))
+	for _, route := range routes {
+		for i := range has {
+			if h := &has[i]; h.Protocol != unix.RTPROT_KERNEL && isRoute(h, link.Attrs().Index, route) {
+				r := kernelRoute(route, h.LinkIndex, nil)
+				r.Protocol = h.Protocol
+				errs = append(errs, nameLink(n.conn.DelRoute(r), route, name))
+			}
+		}
 	}
 	return errors.Join(errs...)
 }
 
-// explainRoute is nil when the route that is there belongs to the same interface.
-func (n *Namespace) explainRoute(route Route, wanted *netlink.Route) error {
-	all, err := n.routes(familyOf(route.Dst))
+// Routes returns the routes through the interface, of all tables and both families, in
+// the form that AddRoutes takes: fields that have their default are zero. Those that the
+// kernel made for the addresses are among them; routes of several next hops, and those
+// to the namespace's own and to multicast addresses, are not.
+func (n *Namespace) Routes(name string) ([]Route, error) {
+	link, err := n.find(name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	conflict := &RouteConflict{Route: route}
-	for _, r := range all {
-		if routeDst(r) != route.Dst.Masked() || r.Table != wanted.Table {
-			continue
-		}
-		if r.LinkIndex == wanted.LinkIndex {
-			return nil
-		}
-		if other, err := n.LinkByIndex(r.LinkIndex); err == nil {
-			conflict.Link = other.Name
+	has, err := n.routes(unix.AF_UNSPEC)
+	if err != nil {
+		return nil, err
+	}
+	var routes []Route
+	for i := range has {
+		if h := &has[i]; h.LinkIndex == link.Attrs().Index && plain(h) && h.Table != unix.RT_TABLE_LOCAL {
+			routes = append(routes, routeOf(h))
 		}
 	}
-	return conflict
+	return routes, nil
+}
+
+// addRoute reports whether it added the route; it does not when an equal one is there.
+func (n *Namespace) addRoute(route Route, r *netlink.Route) (added bool, err error) {
+	for range routeAttempts {
+		there, lookErr := n.lookRoute(route, r)
+		if lookErr != nil || there {
+			return false, lookErr
+		}
+		if err = n.conn.AddRoute(r); !errors.Is(err, nl.ErrExists) {
+			return err == nil, err
+		}
+	}
+	return false, err
+}
+
+// lookRoute reports whether an equal route is there; one in its way is an error of type
+// [*RouteConflict].
+func (n *Namespace) lookRoute(route Route, r *netlink.Route) (there bool, err error) {
+	has, err := n.conn.Routes(&netlink.Route{Table: r.Table}, netlink.RT_FILTER_TABLE, familyOf(route.Dst))
+	if err != nil {
+		return false, err
+	}
+	var conflict error
+	for i := range has {
+		h := &has[i]
+		if isRoute(h, r.LinkIndex, route) {
+			return true, nil
+		}
+		if conflict == nil && inTheWay(h, r, route) {
+			conflict = n.conflict(route, h)
+		}
+	}
+	return false, conflict
+}
+
+func (n *Namespace) conflict(route Route, h *netlink.Route) error {
+	c := &RouteConflict{Route: route, Has: routeOf(h), Kind: kind(h)}
+	if link, err := n.LinkByIndex(h.LinkIndex); err == nil && h.LinkIndex != 0 {
+		c.Link = link.Name
+	}
+	return c
 }
 
 // routes returns the routes of all tables.
@@ -75,61 +152,11 @@ func (n *Namespace) routes(family int) ([]netlink.Route, error) {
 	return n.conn.Routes(&netlink.Route{Table: unix.RT_TABLE_UNSPEC}, netlink.RT_FILTER_TABLE, family)
 }
 
-func kernelRoute(route Route, index int, subnets []netip.Prefix) *netlink.Route {
-	r := &netlink.Route{
-		LinkIndex: index,
-		Dst:       ipNet(route.Dst.Masked()),
-		MTU:       route.MTU,
-		AdvMSS:    route.AdvMSS,
-		Priority:  route.Priority,
-		Table:     unix.RT_TABLE_MAIN,
+// nameLink puts the interface's name in the place of its index.
+func nameLink(err error, route Route, name string) error {
+	var failed *nl.Error
+	if errors.As(err, &failed) {
+		return &nl.Error{Op: failed.Op, Object: fmt.Sprintf("%s dev %s", route, name), Err: failed.Err}
 	}
-	if route.Table != nil {
-		r.Table = *route.Table
-	}
-	switch {
-	case route.Via.IsValid():
-		r.Gw = route.Via.AsSlice()
-		if !onLink(route.Via, subnets) {
-			r.SetFlag(netlink.FLAG_ONLINK)
-		}
-	case route.Dst.Addr().Is4():
-		r.Scope = netlink.SCOPE_LINK
-	}
-	if route.Scope != nil {
-		r.Scope = netlink.Scope(*route.Scope)
-	}
-	return r
-}
-
-// onLink is true for an IPv6 link-local gateway: every interface has that subnet. An
-// IPv4 interface has the link-local one only when it was given such an address.
-func onLink(addr netip.Addr, subnets []netip.Prefix) bool {
-	if addr.Is6() && addr.IsLinkLocalUnicast() {
-		return true
-	}
-	for _, subnet := range subnets {
-		if subnet.Contains(addr) {
-			return true
-		}
-	}
-	return false
-}
-
-// routeDst is the destination of a route; the kernel gives a default route none.
-func routeDst(r netlink.Route) netip.Prefix {
-	if p, ok := prefixOf(r.Dst); ok {
-		return p
-	}
-	if r.Family == unix.AF_INET6 {
-		return netip.PrefixFrom(netip.IPv6Unspecified(), 0)
-	}
-	return netip.PrefixFrom(netip.IPv4Unspecified(), 0)
-}
-
-func familyOf(p netip.Prefix) int {
-	if p.Addr().Is6() {
-		return unix.AF_INET6
-	}
-	return unix.AF_INET
+	return err
 }
