@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/bridge"
 	"github.com/cnikit/cnikit/cni/install"
+	"github.com/cnikit/cnikit/cni/netif"
 	"github.com/cnikit/cnikit/overlay"
 	"github.com/cnikit/cnikit/overlay/file"
 	"github.com/cnikit/cnikit/overlay/vxlan"
@@ -35,7 +37,7 @@ type agent struct {
 	engine   *reconcile.Engine
 
 	updating sync.Mutex // conflist and status follow one thing at a time
-	trouble  string     // with the topology file; matters while there is no topology
+	trouble  []error    // with the topology file, as it is now
 	unfit    string     // why there can be no conflist for this node
 }
 
@@ -59,13 +61,15 @@ func newAgent(opts options, log *slog.Logger) (*agent, error) {
 		OnProblems: a.onProblems,
 		OnError:    func(err error) { log.Error("topology refused", "error", err) },
 	})
-	a.source = file.New(opts.topology, file.Options{Log: log, OnError: a.onSourceError})
+	a.source = file.New(opts.topology, file.Options{
+		Log: log, OnError: a.onSourceError, OnGood: func() { a.onSourceError(nil) },
+	})
 	return a, nil
 }
 
 func (a *agent) addTargets() (err error) {
 	o := a.opts
-	a.backend, err = vxlan.New(vxlan.Config{VNI: o.vni, Port: o.port, Device: o.device, MTU: o.mtu, Network: o.network})
+	a.backend, err = vxlan.New(o.tunnel())
 	if err != nil {
 		return err
 	}
@@ -116,21 +120,39 @@ func (a *agent) onProblems(problems []overlay.Problem) {
 
 func (a *agent) onSourceError(err error) {
 	a.updating.Lock()
-	a.trouble = err.Error()
+	a.trouble = flatten(err)
 	a.updating.Unlock()
 	a.update()
+}
+
+// flatten returns the errors that [errors.Join] has joined.
+func flatten(err error) []error {
+	var joined interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &joined):
+		return []error{err}
+	}
+	var errs []error
+	for _, e := range joined.Unwrap() {
+		errs = append(errs, flatten(e)...)
+	}
+	return errs
 }
 
 // onRound brings conflist and status up to date with what only the kernel knows,
 // such as the MTU of the underlay.
 func (a *agent) onRound(r reconcile.Round) {
-	for _, e := range r.Failed {
-		a.log.Error("not as wanted", "target", e.Target, "key", e.Key, "tries", e.Tries, "error", e.Err)
-	}
-	if r.Applied+r.Deleted+len(r.Failed) > 0 {
-		a.log.Info("round", "number", r.Number, "took", r.Took, "applied", r.Applied, "deleted", r.Deleted, "held", r.Held)
-	}
+	logRound(a.log, r)
 	a.update()
+}
+
+// logRound tells of changes. Of failures the engine tells.
+func logRound(log *slog.Logger, r reconcile.Round) {
+	if r.Applied+r.Deleted > 0 {
+		log.Info("round", "number", r.Number, "took", r.Took, "applied", r.Applied, "deleted", r.Deleted, "held", r.Held)
+	}
 }
 
 // update says anew what conflist and status should contain. What is the same as
@@ -140,12 +162,34 @@ func (a *agent) update() {
 	defer a.updating.Unlock()
 	topology, _ := a.tracker.Topology()
 	mtu := a.backend.MTU()
-	if topology.Self != nil && mtu != 0 {
+	if reason := badBridge(a.opts.bridge); reason != "" {
+		a.unfit = reason
+		a.conflist.Replace(nil) // no pod could be attached
+	} else if topology.Self != nil && mtu != 0 {
 		a.wantConflist(*topology.Self, mtu)
 	}
 	if a.status != nil {
 		a.wantStatus(topology, mtu)
 	}
+}
+
+// badBridge says why the bridge plugin could not use an interface of that name, "" when
+// it could, or would make it. What cannot be looked at counts as good: the plugin will
+// say what is wrong.
+func badBridge(name string) string {
+	host, err := netif.Current()
+	if err != nil {
+		return ""
+	}
+	defer host.Close()
+	link, err := host.Link(name)
+	if err != nil || link.Kind == "bridge" {
+		return ""
+	}
+	return (&cni.FieldError{
+		Key: "-bridge", Value: name, Reason: fmt.Sprintf("is an interface of kind %q, not a bridge", link.Kind),
+		Fix: "use the name of a bridge, or one that no interface has",
+	}).Error()
 }
 
 // wantConflist leaves the conflist as it is when it cannot be made.

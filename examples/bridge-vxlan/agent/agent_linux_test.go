@@ -16,6 +16,7 @@ import (
 
 	"github.com/cnikit/cnikit/cni/chain"
 	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/cni/install"
 	"github.com/cnikit/cnikit/internal/testenv"
 	"github.com/cnikit/cnikit/overlay"
 	"github.com/cnikit/cnikit/overlay/file"
@@ -168,7 +169,7 @@ func TestAgentIsNotReadyAndSaysWhy(t *testing.T) {
 			flags: []string{"-mtu", "1500"}, nodes: []overlay.Node{nodeA()},
 			reason: []string{"mtu=1500", "1500", "use at most 1450"},
 		},
-		"own node is not in the topology": {nodes: []overlay.Node{nodeB()}, reason: []string{`"a"`, "no such node is known"}},
+		"own node is not in the topology": {nodes: []overlay.Node{nodeB()}, reason: []string{`node "a": is not among the nodes, which are "b"`}},
 		"own node has no address": {
 			nodes: []overlay.Node{{Name: "a", UID: "uid-a", PodCIDRs: []string{"10.244.1.0/24"}}}, reason: []string{`"a"`, "address"},
 		},
@@ -207,6 +208,75 @@ func TestAgentWithoutATopologySaysSo(t *testing.T) {
 	assert.Contains(t, h.status(t, notReady).Reason, "topology.json")
 	h.publish(t, nodeA())
 	h.status(t, isReady)
+}
+
+// raw writes a topology file as a person might.
+func (h *host) raw(t *testing.T, content string) {
+	require.NoError(t, install.WriteFile(h.path("topology.json"), install.File{Content: []byte(content)}))
+}
+
+func TestTheStatusShowsWhatIsWrongWithTheTopologyFile(t *testing.T) {
+	h := newHost(t)
+	h.raw(t, `{"version":1,"nodes":[{"name":"a","uid":"u","podCIDRs":"10.244.1.0/24","addresses":["192.0.2.1"]},{"name":"b"}]}`)
+	h.start(t)
+	r := h.status(t, notReady)
+	const wrongType = `node "a" (entry 1): podCIDRs: want a list of strings, not a string; the node is left out`
+	assert.Equal(t, wrongType, r.Reason, "the own entry is the cause, not that the node is not there")
+	assert.Equal(t, []string{wrongType}, r.Source)
+
+	h.raw(t, `{"version":1,"nodes":[{"name":"a","uid":"u","podCIDRs":["10.244.1.0/24"],"adresses":["192.0.2.1"]},{"uid":7}]}`)
+	r = h.status(t, func(r report) bool {
+		return strings.Contains(r.Reason, `key "adresses" is not known`) && strings.Contains(r.Reason, "none is an IPv4 unicast address")
+	})
+	assert.NotContains(t, r.Reason, "entry 2", "another node's entry is no reason")
+	assert.Len(t, r.Source, 2)
+
+	h.raw(t, `{"version":1,"nodes":[{"name":7}]}`)
+	h.status(t, func(r report) bool {
+		return strings.Contains(r.Reason, "entry 1: name: want") && strings.Contains(r.Reason, `node "a": is not among the nodes`)
+	})
+
+	h.publish(t, nodeA())
+	h.status(t, func(r report) bool { return r.Ready && len(r.Source) == 0 })
+
+	h.raw(t, `{"version":1,`)
+	r = h.status(t, func(r report) bool { return len(r.Source) > 0 })
+	assert.True(t, r.Ready, "what was read before stays")
+	assert.Contains(t, r.Source[0], "line 1, column 13")
+	h.publish(t, nodeA())
+	h.status(t, func(r report) bool { return len(r.Source) == 0 })
+}
+
+func TestTheConflistIsHeldBackFromAnInterfaceThatIsNoBridge(t *testing.T) {
+	t.Run("there before", func(t *testing.T) {
+		h := newHost(t)
+		h.publish(t, nodeA())
+		h.start(t, "-bridge", "eth0")
+		assert.Contains(t, h.status(t, notReady).Reason, `-bridge="eth0": is an interface of kind "veth", not a bridge; `)
+		assert.NoFileExists(t, h.path("net.d", "10-cnikit.conflist"))
+	})
+	t.Run("there later, for a while", func(t *testing.T) {
+		h := newHost(t)
+		ip := func(args ...string) {
+			out, err := h.ns.Command(t.Context(), testenv.Tool(t, "ip"), args...).CombinedOutput()
+			require.NoError(t, err, "%s", out)
+		}
+		h.publish(t, nodeA())
+		h.start(t, "-resync", "50ms")
+		h.status(t, isReady)
+		ip("link", "add", "cni0", "type", "veth", "peer", "name", "other")
+		assert.Contains(t, h.status(t, notReady).Reason, `-bridge="cni0"`)
+		assert.Eventually(t, func() bool {
+			_, err := os.Stat(h.path("net.d", "10-cnikit.conflist"))
+			return os.IsNotExist(err)
+		}, 5*time.Second, 5*time.Millisecond, "no pod may be scheduled here")
+		ip("link", "del", "cni0")
+		h.status(t, isReady)
+		assert.FileExists(t, h.path("net.d", "10-cnikit.conflist"))
+		ip("link", "add", "cni0", "type", "bridge")
+		ip("link", "set", "eth0", "mtu", "1400")
+		h.status(t, func(r report) bool { return r.Ready && r.MTU == 1350 })
+	})
 }
 
 func TestTruncatedTopologyChangesNothing(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -25,18 +26,23 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	if err := run(ctx, os.Args[1:], log); err != nil {
-		if !errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(os.Stderr, "cnikit-agent:", err)
-		}
-		os.Exit(1)
-	}
+	code := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
 }
 
-func run(ctx context.Context, args []string, log *slog.Logger) error {
-	opts, err := parseOptions(args, os.Stderr)
+// command is the program; it returns the exit code.
+func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := run(ctx, args, stdout, slog.New(slog.NewTextHandler(stderr, nil)))
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	fmt.Fprintln(stderr, "cnikit-agent:", err)
+	return 1
+}
+
+func run(ctx context.Context, args []string, help io.Writer, log *slog.Logger) error {
+	opts, err := parseOptions(args, help)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/cnikit/cnikit/cni/install"
 	"github.com/cnikit/cnikit/overlay"
+	"github.com/cnikit/cnikit/overlay/file"
 	"github.com/cnikit/cnikit/reconcile"
 )
 
@@ -16,6 +20,7 @@ type report struct {
 	Ready    bool                    `json:"ready"`
 	Reason   string                  `json:"reason,omitempty"` // why not ready
 	MTU      int                     `json:"mtu,omitempty"`    // of pods, in bytes
+	Source   []string                `json:"source,omitempty"` // what is wrong with the topology file
 	Problems []overlay.Problem       `json:"problems"`
 	Targets  map[string]targetReport `json:"targets"`
 }
@@ -37,6 +42,9 @@ func (a *agent) wantStatus(t overlay.Topology, mtu int) {
 	r := report{
 		Node: a.opts.node, Ready: reason == "", Reason: reason, MTU: mtu,
 		Problems: t.Problems, Targets: a.reportTargets(status),
+	}
+	for _, err := range a.trouble {
+		r.Source = append(r.Source, err.Error())
 	}
 	if r.Problems == nil {
 		r.Problems = []overlay.Problem{}
@@ -76,14 +84,41 @@ func (a *agent) unready(t overlay.Topology, s reconcile.Status) (reason string, 
 }
 
 // homeless says why the own node has no place in the topology, or why there is no
-// topology.
+// topology. What is wrong with the file comes first: it is the cause of the rest.
 func (a *agent) homeless(t overlay.Topology) (reason string, settled bool) {
+	own, others, lost := a.ownTrouble()
+	if lost {
+		return strings.Join(own, "; "), true
+	}
+	absent, known := []string{}, []string{}
 	for _, p := range t.Problems {
-		if p.Node == a.opts.node {
-			return p.Message, true
+		switch {
+		case p.Node != a.opts.node:
+		case p.Kind == overlay.NotHere && p.Value == p.Node:
+			absent = append(absent, p.Message)
+		default:
+			known = append(known, p.Message)
 		}
 	}
-	return a.trouble, a.trouble != ""
+	reasons := slices.Concat(own, known)
+	if len(reasons) == 0 {
+		reasons = slices.Concat(others, absent)
+	}
+	return strings.Join(reasons, "; "), len(reasons) > 0
+}
+
+// ownTrouble returns what is wrong with the own entry of the topology file, and with the
+// rest of the file; lost: the own entry cannot be used at all.
+func (a *agent) ownTrouble() (own, others []string, lost bool) {
+	for _, err := range a.trouble {
+		var entry *file.EntryError
+		if errors.As(err, &entry) && entry.Node == a.opts.node {
+			own, lost = append(own, err.Error()), lost || !entry.Used
+			continue
+		}
+		others = append(others, err.Error())
+	}
+	return own, others, lost
 }
 
 // reportTargets leaves out the status file itself: what it says must not depend on
