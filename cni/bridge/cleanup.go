@@ -9,8 +9,9 @@ import (
 )
 
 // Cleanup removes the bridge that the plugin created, with its addresses, when a node is
-// retired. No bridge of that name is success. One that something else created is left
-// alone and is an error, and so is one that still has ports. It works on the network
+// retired. No interface of that name is success. A bridge that something else created is
+// left alone and is an error, and so is one that still has ports; the error for an
+// interface that is no bridge matches [netif.ErrWrongKind]. It works on the network
 // namespace of the calling thread.
 func Cleanup(ctx context.Context, name string) error {
 	node, err := netif.Current()
@@ -29,7 +30,9 @@ func Cleanup(ctx context.Context, name string) error {
 		return nil
 	case err != nil:
 		return err
-	case link.Kind != "bridge" || link.Alias != bridgeAlias:
+	case link.Kind != "bridge":
+		return fmt.Errorf("remove bridge %q: left alone, it is no bridge but a %s: %w", name, link.Kind, netif.ErrWrongKind)
+	case link.Alias != bridgeAlias:
 		return fmt.Errorf("remove bridge %q: left alone, it is not marked as created by this plugin", name)
 	}
 	gone, err := node.DeleteBridge(name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/bridge"
+	"github.com/cnikit/cnikit/cni/netif"
 )
 
 func (n *node) gc(t *testing.T, config map[string]any, valid ...cni.Attachment) error {
@@ -81,6 +82,10 @@ func TestCleanup(t *testing.T) {
 
 	n.addBridge(t, "br0")
 	require.ErrorContains(t, cleanUp(n, "br0"), "not marked")
-	require.ErrorContains(t, cleanUp(n, "lo"), "not marked")
+	n.addLink(t, "v0")
+	err := cleanUp(n, "v0")
+	require.ErrorIs(t, err, netif.ErrWrongKind)
+	require.ErrorContains(t, err, `"v0": left alone, it is no bridge but a veth`)
+	require.NotNil(t, n.link(t, "v0"))
 	require.NotNil(t, n.link(t, "br0"))
 }
