@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/netip"
 
 	"github.com/cnikit/cnikit/cni"
@@ -21,6 +20,7 @@ func add(ctx context.Context, r *cni.Request[Config]) (*cni.Result, error) {
 		return nil, err
 	}
 	defer pod.Close()
+	warnTypos(r.Log, r.RawConfig)
 	a := attachment{r: r, owner: ownerOf(r), host: netif.HostName(r.ContainerID, r.IfName), node: node, pod: pod}
 	if err := a.precheck(); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (a *attachment) configure(ctx context.Context) error {
 		return err
 	}
 	if err := a.pod.AddRoutes(name, l.kernelRoutes()...); err != nil {
-		return explainRoute(a.r.Config, err)
+		return explainRoute(a.r.Config, name, err)
 	}
 	if a.r.Config.gateway() {
 		if err := a.node.EnableForwarding(ctx, l.gateways()...); err != nil {
@@ -119,20 +119,4 @@ func (a *attachment) publish(ctx context.Context) error {
 		return err
 	}
 	return a.pod.Announce(name, own...)
-}
-
-func explainRoute(c Config, err error) error {
-	var conflict *netif.RouteConflict
-	if !errors.As(err, &conflict) {
-		return err
-	}
-	field := &cni.FieldError{Key: "ipam.routes", Value: conflict.Route.Dst,
-		Reason: fmt.Sprintf("the container has a route to it through %s", conflict.Link),
-		Fix:    "leave the route out, or give it a priority of its own"}
-	if c.IsDefaultGateway && conflict.Route.Dst.Bits() == 0 {
-		field.Key, field.Value = "isDefaultGateway", true
-		field.Reason = fmt.Sprintf("the container has a default route through %s", conflict.Link)
-		field.Fix = "set it to false for further networks of a container"
-	}
-	return field
 }

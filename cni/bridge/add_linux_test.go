@@ -1,8 +1,10 @@
 package bridge_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strconv"
 	"testing"
@@ -134,6 +136,23 @@ func TestAddVariants(t *testing.T) {
 		}
 		require.Equal(t, "10.1.0.1 0 254", got["192.0.2.0/24"])
 		require.Equal(t, "10.1.0.9 1300 100", got["198.51.100.0/24"])
+	})
+	t.Run("misspelt key is logged", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		var log bytes.Buffer
+		inv := invocation(cni.CommandAdd, pod, "eth0")
+		inv.Log = slog.New(slog.NewTextHandler(&log, nil))
+		_, err := n.call(t.Context(), inv, config("brigde", "br0"))
+		require.NoError(t, err)
+		require.Contains(t, log.String(), "level=WARN")
+		require.Contains(t, log.String(), "key=brigde similar=bridge")
+	})
+	t.Run("routes that are there already", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		answerRoutes("192.0.2.0/24", "10.1.0.1", "192.0.2.0/24", "", "10.1.0.0/24", "", "fd00:1::/64", "", "0.0.0.0/0", "10.1.0.1")(t, n, pod)
+		n.mustAdd(t, pod, "eth0", config())
+		requireReach(t, pod, n.space, netip.MustParseAddr("10.1.0.1"), 10)
+		requireReach(t, pod, n.space, netip.MustParseAddr("fd00:1::1"), 10)
 	})
 	t.Run("gateway outside the subnet, not on the bridge", func(t *testing.T) {
 		n, pod := newNode(t), newSpace(t, "c1")

@@ -46,8 +46,9 @@ type Config struct {
 	// IPMasq is not supported yet.
 	IPMasq bool `json:"ipMasq"`
 
-	// IPAM names the plugin that gives out addresses. Without one, the link has none.
-	IPAM cni.IPAM `json:"ipam"`
+	// IPAM names the plugin that gives out addresses. Without the key, or with an empty
+	// object, the link has none; an object that lacks only the type is refused.
+	IPAM IPAM `json:"ipam"`
 
 	// DNS goes into the result instead of that of the IPAM plugin.
 	DNS cni.DNS `json:"dns"`
@@ -74,6 +75,9 @@ func (c Config) Validate() error {
 			Fix: "use up to 15 letters, digits, dots, dashes and underscores, such as " + defaultBridge}
 	}
 	if err := c.checkMTU(); err != nil {
+		return err
+	}
+	if err := c.IPAM.validate(); err != nil {
 		return err
 	}
 	if c.gateway() && c.IPAM.Type == "" {

@@ -29,6 +29,11 @@ func TestValidate(t *testing.T) {
 		{rule: "bridge reserved", config: `{"bridge":"all"}`, key: "bridge"},
 		{rule: "gateway without IPAM", config: `{"isGateway":true}`, key: "isGateway"},
 		{rule: "default gateway without IPAM", config: `{"isDefaultGateway":true,"ipam":{}}`, key: "isDefaultGateway"},
+		{rule: "ipam empty", config: `{"ipam":{}}`},
+		{rule: "ipam null", config: `{"ipam":null}`},
+		{rule: "ipam without type", config: `{"ipam":{"subnet":"10.1.0.0/24"}}`, key: "ipam.type"},
+		{rule: "ipam with an empty type", config: `{"ipam":{"type":""}}`, key: "ipam.type"},
+		{rule: "default gateway, ipam without type", config: `{"isDefaultGateway":true,"ipam":{"subnet":"10.1.0.0/24"}}`, key: "ipam.type"},
 		{rule: "ipMasq", config: `{"ipMasq":true}`, key: "ipMasq", unsupported: true},
 		{rule: "vlan", config: `{"vlan":5}`, key: "vlan", unsupported: true},
 		{rule: "vlanTrunk", config: `{"vlanTrunk":[{"id":5}]}`, key: "vlanTrunk", unsupported: true},
@@ -53,6 +58,20 @@ func TestValidate(t *testing.T) {
 			require.NotEmpty(t, field.Reason)
 			require.NotEmpty(t, field.Fix)
 		})
+	}
+}
+
+// A wrong type inside an object is named by its whole path, as without a type of its own.
+func TestIPAMType(t *testing.T) {
+	for config, words := range map[string]string{
+		`{"ipam":{"subnet":"10.1.0.0/24"}}`: `ipam.type="": is missing; name the IPAM plugin, such as cnikit-ipam, or leave "ipam" out`,
+		`{"ipam":{"type":5}}`:               `ipam.type=5: has the wrong type: want a string`,
+		`{"ipam":"x"}`:                      `ipam="x": has the wrong type: want an object`,
+	} {
+		document := `{"cniVersion":"1.1.0","name":"pods","type":"cnikit-bridge",` + config[1:]
+		_, err := Plugin().Handler().Handle(t.Context(), cni.Invocation{Command: cni.CommandStatus, Config: []byte(document)})
+		require.ErrorContains(t, err, words)
+		require.Equal(t, cni.CodeInvalidConfig, cni.AsError(err).Code)
 	}
 }
 

@@ -12,7 +12,9 @@
 //
 // [Config] is its configuration. The keys and their meaning are those of the reference
 // plugin "bridge"; keys of that plugin which this one does not serve are refused, never
-// ignored.
+// ignored. So is an "ipam" object that lacks only its type, which the reference plugin
+// takes for none. Keys that nobody knows are ignored, with a warning in the log of an ADD
+// if one looks like a known one.
 //
 // ADD sets everything up while the container's link has no carrier, and switches the
 // node's end on last: no packet passes before addresses and routes are complete. The

@@ -72,6 +72,16 @@ func TestFailedAdd(t *testing.T) {
 		}, config: config(), code: cni.CodeInvalidConfig, words: []string{"1200", "1280"}},
 		{rule: "default route taken", before: func(t *testing.T, _ *node, pod *space) { occupyDefault(t, pod) },
 			config: config(), code: cni.CodeInvalidConfig, words: []string{"isDefaultGateway=true", "through other"}},
+		{rule: "two gateways for one route", before: answerRoutes("192.0.2.0/24", "10.1.0.8", "192.0.2.0/24", "10.1.0.9"), config: config(),
+			code: cni.CodeInvalidConfig, words: []string{`ipam.routes="192.0.2.0/24"`, "via 10.1.0.8 through eth0, not 192.0.2.0/24 via 10.1.0.9"}},
+		{rule: "two gateways for the default route", before: answerRoutes("0.0.0.0/0", "10.1.0.8", "0.0.0.0/0", "10.1.0.9"), config: config(),
+			code: cni.CodeInvalidConfig, words: []string{"ipam.routes=", "via 10.1.0.8", "via 10.1.0.9"}},
+		{rule: "the container's own subnet through a gateway", before: answerRoutes("10.1.0.0/24", "10.1.0.9"), config: config(),
+			code: cni.CodeInvalidConfig, words: []string{"10.1.0.0/24 through eth0", "via 10.1.0.9"}},
+		{rule: "route with host bits", before: answerRoutes("192.0.2.7/24", ""), config: config(),
+			code: cni.CodeInvalidConfig, words: []string{"ipam.routes=", "192.0.2.7/24 has host bits set; write 192.0.2.0/24"}},
+		{rule: "ipam without type", config: config("ipam", map[string]any{"subnet": "10.1.0.0/24"}),
+			code: cni.CodeInvalidConfig, words: []string{"ipam.type", "is missing", "cnikit-ipam"}},
 		{rule: "route that the kernel refuses", before: func(_ *testing.T, n *node, _ *space) {
 			scope := 254 // host: no gateway can be behind it
 			n.ipam.answer = func(r *cni.Result) {
@@ -103,6 +113,21 @@ func TestFailedAdd(t *testing.T) {
 			require.Equal(t, onNode, n.state(t))
 			require.Equal(t, inPod, pod.state(t))
 		})
+	}
+}
+
+// answerRoutes makes the IPAM plugin give routes: destination and gateway in turn.
+func answerRoutes(list ...string) func(*testing.T, *node, *space) {
+	return func(_ *testing.T, n *node, _ *space) {
+		n.ipam.answer = func(r *cni.Result) {
+			for i := 0; i < len(list); i += 2 {
+				route := cni.Route{Dst: netip.MustParsePrefix(list[i])}
+				if list[i+1] != "" {
+					route.GW = netip.MustParseAddr(list[i+1])
+				}
+				r.Routes = append(r.Routes, route)
+			}
+		}
 	}
 }
 

@@ -114,18 +114,35 @@ func gatewaysOf(ips []cni.IP) []netip.Prefix {
 }
 
 // kernelRoutes are the routes to set. One without a gateway goes through the first
-// gateway of its family.
+// gateway of its family, unless its destination is the subnet of an address.
 func (l *layout) kernelRoutes() []netif.Route {
 	routes := make([]netif.Route, len(l.routes))
 	for i, r := range l.routes {
 		routes[i] = netif.Route{Dst: r.Dst, Via: r.GW, MTU: r.MTU, AdvMSS: r.AdvMSS, Priority: r.Priority, Table: r.Table, Scope: r.Scope}
-		for _, ip := range l.ips {
-			if !routes[i].Via.IsValid() && ip.Gateway.Is4() == r.Dst.Addr().Is4() {
-				routes[i].Via = ip.Gateway
-			}
+		if !r.GW.IsValid() && !l.connected(r.Dst) {
+			routes[i].Via = l.gatewayFor(r.Dst)
 		}
 	}
 	return routes
+}
+
+func (l *layout) connected(dst netip.Prefix) bool {
+	for _, ip := range l.ips {
+		if ip.Address.Masked() == dst {
+			return true
+		}
+	}
+	return false
+}
+
+// gatewayFor is the zero Addr when there is none.
+func (l *layout) gatewayFor(dst netip.Prefix) netip.Addr {
+	for _, ip := range l.ips {
+		if ip.Gateway.IsValid() && ip.Gateway.Is4() == dst.Addr().Is4() {
+			return ip.Gateway
+		}
+	}
+	return netip.Addr{}
 }
 
 func emptyDNS(d cni.DNS) bool {

@@ -26,8 +26,8 @@ func route(dst, gateway string) cni.Route {
 }
 
 func TestArrange(t *testing.T) {
-	gateway := Config{IsGateway: true, IPAM: cni.IPAM{Type: "x"}}
-	defaults := Config{IsDefaultGateway: true, IPAM: cni.IPAM{Type: "x"}}
+	gateway := Config{IsGateway: true, IPAM: IPAM{IPAM: cni.IPAM{Type: "x"}}}
+	defaults := Config{IsDefaultGateway: true, IPAM: IPAM{IPAM: cni.IPAM{Type: "x"}}}
 	for _, test := range []struct {
 		rule     string
 		config   Config
@@ -38,7 +38,7 @@ func TestArrange(t *testing.T) {
 		{rule: "gateway given", config: gateway, given: cni.Result{IPs: []cni.IP{ip("10.1.0.5/24", "10.1.0.254")}}, gateways: []string{"10.1.0.254/24"}},
 		{rule: "gateway computed", config: gateway, given: cni.Result{IPs: []cni.IP{ip("10.1.0.5/24", ""), ip("fd00::5/64", "")}},
 			gateways: []string{"10.1.0.1/24", "fd00::1/64"}},
-		{rule: "gateway not computed unless it is the bridge", config: Config{IPAM: cni.IPAM{Type: "x"}}, given: cni.Result{IPs: []cni.IP{ip("10.1.0.5/24", "")}}},
+		{rule: "gateway not computed unless it is the bridge", config: Config{IPAM: IPAM{IPAM: cni.IPAM{Type: "x"}}}, given: cni.Result{IPs: []cni.IP{ip("10.1.0.5/24", "")}}},
 		{rule: "default routes", config: defaults, given: cni.Result{IPs: []cni.IP{ip("10.1.0.5/24", ""), ip("fd00::5/64", "")}},
 			gateways: []string{"10.1.0.1/24", "fd00::1/64"}, routes: []cni.Route{route("0.0.0.0/0", "10.1.0.1"), route("::/0", "fd00::1")}},
 		{rule: "one default route per family", config: defaults, given: cni.Result{IPs: []cni.IP{ip("10.1.0.5/24", ""), ip("10.2.0.5/24", "")}},
@@ -88,6 +88,11 @@ func TestKernelRoutes(t *testing.T) {
 	}
 	require.Equal(t, []string{"10.1.0.1", "fd00::1", "10.2.0.9"}, gateways)
 
-	l.ips = l.ips[:1]
+	l.routes = []cni.Route{route("10.1.0.0/24", ""), route("fd00::/64", ""), route("10.1.0.0/16", "")}
+	for i, linked := range []bool{true, true, false} {
+		require.Equal(t, linked, !l.kernelRoutes()[i].Via.IsValid(), "the subnet of an address is on the link")
+	}
+
+	l.ips, l.routes = l.ips[:1], []cni.Route{route("192.0.2.0/24", ""), route("2001:db8::/32", "")}
 	require.False(t, l.kernelRoutes()[1].Via.IsValid(), "no gateway of the family: the destination is on the link")
 }
