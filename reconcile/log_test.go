@@ -143,7 +143,7 @@ func TestFailuresInTheLog(t *testing.T) {
 			require.Len(t, j.lines(), 2)
 		}},
 		{"contested/though the number of repairs grows", func(t *testing.T) {
-			j, f := &journal{}, reconciletest.NewFake(vals(nil))
+			j, f := &journal{}, reconciletest.NewFake(vals{"a": 1})
 			tbl := reconcile.NewTable("one", f, opts{})
 			tbl.Replace(vals{"a": 1})
 			var r *rig
@@ -154,6 +154,8 @@ func TestFailuresInTheLog(t *testing.T) {
 				return nil
 			})
 			r = start(t, reconcile.Options{Resync: -1, Log: j.logger()}, tbl)
+			f.Remove("a")
+			r.Trigger()
 			pass(2 * time.Hour)
 			lines := j.lines()
 			require.Contains(t, lines[0], `msg="cannot keep" target=one key=a error="does not stay as applied`)
