@@ -107,6 +107,15 @@ func TestFailuresInTheLog(t *testing.T) {
 			pass(2 * time.Second)
 			require.Len(t, j.lines(), 1)
 		}},
+		{"over/likewise when another party made it", func(t *testing.T) {
+			j, f, tbl := failing(t, "bad")
+			j.lines()
+			f.Put("bad", 1)
+			pass(2 * time.Second)
+			tbl.Set("bad", 2)
+			pass(2 * time.Second)
+			require.Len(t, j.lines(), 1)
+		}},
 		{"another key/is told whatever fails before it", func(t *testing.T) {
 			j, f, tbl := failing(t, "bad1")
 			j.lines()
@@ -133,10 +142,10 @@ func TestFailuresInTheLog(t *testing.T) {
 			tbl.Set("a", 1)
 			pass(2 * time.Second)
 			require.Equal(t, []string{`msg="cannot apply" target=one key=a error="bad key" tries=1`, `msg="cannot look" target=one error="bad key" tries=1`}, j.lines())
-			pass(50 * time.Second)
+			pass(5 * time.Second)
 			require.Empty(t, j.lines())
 			f.Before(nil)
-			pass(time.Minute)
+			pass(10 * time.Second)
 			f.Before(func(context.Context, call) error { return errBad })
 			tbl.Set("a", 2)
 			pass(2 * time.Second)
