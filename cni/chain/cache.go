@@ -37,7 +37,7 @@ type cache struct{ dir string }
 
 // open makes the directory, so that an ADD finds out before it attaches anything that its result could not be kept.
 func (c cache) open() error {
-	if err := makeDir(c.dir); err != nil {
+	if err := disk.MakeDir(c.dir, 0o700); err != nil {
 		return fmt.Errorf("make cache directory: %w", err)
 	}
 	return nil

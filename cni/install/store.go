@@ -81,7 +81,7 @@ func (s *store) Apply(_ context.Context, name string, f File, _ *File) error {
 		return fmt.Errorf("write %s: not among the managed names %v; add it to Options.Names", name, s.names)
 	}
 	if s.makeDir {
-		if err := os.MkdirAll(s.dir, 0o755); err != nil {
+		if err := disk.MakeDir(s.dir, 0o755); err != nil {
 			return fmt.Errorf("make directory: %w", err)
 		}
 	}

@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -44,6 +45,30 @@ func fill(f *os.File, content []byte, mode fs.FileMode) error {
 		err = closeErr
 	}
 	return err
+}
+
+// MakeDir makes a directory and what is missing above it, with this mode less the umask,
+// and returns when their names are on disk. One that exists is left as it is.
+func MakeDir(dir string, mode fs.FileMode) error {
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		return nil
+	}
+	parent := filepath.Dir(dir)
+	if parent != dir {
+		if err := MakeDir(parent, mode); err != nil {
+			return err
+		}
+	}
+	err := os.Mkdir(dir, mode)
+	if errors.Is(err, fs.ErrExist) {
+		if info, statErr := os.Stat(dir); statErr == nil && info.IsDir() {
+			return nil // somebody else was faster
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return SyncDir(parent)
 }
 
 // SyncDir puts the names in a directory on disk: what was created, renamed or removed

@@ -60,6 +60,25 @@ func TestReplace(t *testing.T) {
 	})
 }
 
+func TestMakeDir(t *testing.T) {
+	top := t.TempDir()
+	dir := filepath.Join(top, "a", "b", "c")
+	require.NoError(t, MakeDir(dir, 0o700))
+	require.NoError(t, MakeDir(dir, 0o755), "again")
+	for _, made := range []string{dir, filepath.Dir(dir)} {
+		info, err := os.Stat(made)
+		require.NoError(t, err)
+		assert.True(t, info.IsDir())
+		if runtime.GOOS != "windows" {
+			assert.Equal(t, fs.FileMode(0o700), info.Mode().Perm(), "the mode of an existing directory stays")
+		}
+	}
+	file := filepath.Join(top, "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.ErrorIs(t, MakeDir(file, 0o700), fs.ErrExist)
+	require.Error(t, MakeDir(filepath.Join(file, "below"), 0o700))
+}
+
 func TestSyncDirOfNothing(t *testing.T) {
 	if runtime.GOOS != "windows" {
 		require.ErrorIs(t, SyncDir(filepath.Join(t.TempDir(), "absent")), fs.ErrNotExist)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 
@@ -76,11 +75,8 @@ func (s *Store) lockPath() string { return filepath.Join(s.dir, lockName) }
 // makeDir creates the directory of the network, with the mode that the reference
 // plugin gives it.
 func (s *Store) makeDir() error {
-	if _, err := os.Stat(s.dir); err == nil {
-		return nil
-	}
-	if err := os.MkdirAll(s.dir, 0o755); err != nil {
+	if err := disk.MakeDir(s.dir, 0o755); err != nil {
 		return fmt.Errorf("create lease directory: %w", err)
 	}
-	return disk.SyncDir(filepath.Dir(s.dir))
+	return nil
 }
