@@ -191,3 +191,46 @@ func TestExecutors(t *testing.T) {
 		assert.ErrorContains(t, err, "CNI_PATH is empty")
 	})
 }
+
+func TestMissingDelegateOfAPluginThatRan(t *testing.T) {
+	p := testPlugin()
+	p.Delegates = cni.Builtin{}
+	p.Add = func(ctx context.Context, r *request) (*cni.Result, error) { return r.Delegate("pool").Add(ctx) }
+	builtin := cni.Builtin{"test": p.Handler(), "own": missing{}}
+	inv := cni.Invocation{
+		Command: cni.CommandAdd, ContainerID: "c1", NetNS: ownNetNS, IfName: "eth0", Config: []byte(network("1.1.0")),
+	}
+	for _, plugin := range []string{"test", "own"} {
+		t.Run(plugin+"/is not the plugin asked for", func(t *testing.T) {
+			next := &scripted{t: t, answer: success}
+			_, err := cni.Executors{builtin, next}.Execute(context.Background(), plugin, inv)
+			require.NotErrorIs(t, err, cni.ErrPluginNotFound)
+			var e *cni.Error
+			require.ErrorAs(t, err, &e)
+			assert.Equal(t, cni.CodeInvalidConfig, e.Code)
+			assert.Contains(t, e.Msg, "plugin not found")
+			assert.Empty(t, next.calls, "another plugin must not answer for one that ran")
+		})
+	}
+	t.Run("a delegate that ran is deleted", func(t *testing.T) {
+		var commands []cni.Command
+		p := p
+		p.Del = func(_ context.Context, r *request) error {
+			commands = append(commands, r.Command)
+			return nil
+		}
+		outer := testPlugin()
+		outer.Delegates = cni.Builtin{"test": p.Handler()}
+		outer.Add = func(ctx context.Context, r *request) (*cni.Result, error) { return r.Delegate("test").Add(ctx) }
+		_, err := outer.Handler().Handle(context.Background(), inv)
+		require.ErrorContains(t, err, "plugin not found")
+		assert.Equal(t, []cni.Command{cni.CommandDel}, commands)
+	})
+}
+
+// missing is a handler that is not a [cni.Plugin].
+type missing struct{}
+
+func (missing) Handle(context.Context, cni.Invocation) ([]byte, error) {
+	return nil, cni.AsError(fmt.Errorf("delegate: %w", cni.ErrPluginNotFound))
+}

@@ -7,7 +7,8 @@ import (
 )
 
 // ErrPluginNotFound says that an [Executor] has no plugin of that type: no file of
-// that name in the search path can be executed.
+// that name in the search path can be executed. It is always about the plugin that
+// was asked for: the error of one that ran and missed a delegate does not match.
 var ErrPluginNotFound = errors.New("plugin not found")
 
 // Error is an error as the protocol carries it. Its JSON form is the error
@@ -82,6 +83,18 @@ func AsError(err error) *Error {
 		return e
 	}
 	return Errorf(codeOf(err), "%w", err)
+}
+
+// sealed is the error of a plugin that ran, for who asked for that plugin: the
+// same, but if it comes from another plugin that was not found, it no longer
+// matches [ErrPluginNotFound], as if it had been received from an executable.
+func sealed(err error) error {
+	if !errors.Is(err, ErrPluginNotFound) {
+		return err
+	}
+	e := *AsError(err)
+	e.err = nil
+	return &e
 }
 
 // report is the error as it leaves a plugin: a copy that carries the version, a

@@ -12,13 +12,15 @@ type Builtin map[string]Handler
 
 var _ Executor = Builtin(nil)
 
-// Execute calls the handler, on the calling goroutine.
+// Execute calls the handler, on the calling goroutine. The error of a handler never
+// matches [ErrPluginNotFound], which would say that the handler did not run.
 func (b Builtin) Execute(ctx context.Context, plugin string, inv Invocation) ([]byte, error) {
 	h, ok := b[plugin]
 	if !ok {
 		return nil, fmt.Errorf("execute plugin %q: %w: it is not built in", plugin, ErrPluginNotFound)
 	}
-	return h.Handle(ctx, inv)
+	out, err := h.Handle(ctx, inv)
+	return out, sealed(err)
 }
 
 // Executors tries executors in order; the first that does not answer with

@@ -17,7 +17,7 @@ func (h handler[C]) Handle(ctx context.Context, inv Invocation) ([]byte, error) 
 	})
 	if err != nil {
 		newest := h.p.Versions[len(h.p.Versions)-1]
-		return nil, AsError(err).report(peekVersion(inv.Config, newest))
+		return nil, AsError(sealed(err)).report(peekVersion(inv.Config, newest))
 	}
 	return out, nil
 }

@@ -34,8 +34,8 @@ type Handler interface {
 
 // Executor runs the plugin of the given type, the file name of an executable.
 // It returns the document that the plugin printed. An error that the plugin
-// reported is an [*Error]; a plugin that is not there is an error that matches
-// [ErrPluginNotFound].
+// reported is an [*Error]; a plugin that is not there, and nothing else, is an
+// error that matches [ErrPluginNotFound].
 //
 // Executors are safe for concurrent use.
 type Executor interface {

@@ -99,7 +99,7 @@ func (x run) rollback(ctx context.Context, ran int, previous json.RawMessage, ca
 	}
 	var remain []*PluginError
 	for _, e := range failed {
-		// What is not installed has made nothing either.
+		// What is not installed has made nothing either. A plugin that ran and missed its delegate does not match.
 		if errors.Is(e, cni.ErrPluginNotFound) && e.Index == ran-1 && errors.Is(cause, cni.ErrPluginNotFound) {
 			continue
 		}

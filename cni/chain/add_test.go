@@ -130,6 +130,16 @@ func testAddFails(t *testing.T, executed bool) {
 		require.NotErrorAs(t, err, &rollback, "what is not there made nothing")
 		require.Equal(t, []string{"ADD a", "DEL a"}, k.order())
 	})
+	t.Run("plugin/misses its delegate", func(t *testing.T) {
+		missing := reply{Code: cni.CodeInvalidConfig, Msg: cni.ErrPluginNotFound.Error(), Err: cni.ErrPluginNotFound}
+		k := newKit(t, executed, map[string]script{"a": nil, "b": {cni.CommandAdd: missing, cni.CommandDel: missing}, "c": nil})
+		_, err := k.Add(t.Context(), l, pod())
+		check(t, k, err)
+		var rollback *RollbackError
+		require.ErrorAs(t, err, &rollback, "it ran and may have made something")
+		require.Len(t, rollback.Remain, 1)
+		assert.Equal(t, "scripted-b", rollback.Remain[0].Plugin)
+	})
 	t.Run("del/works afterwards", func(t *testing.T) {
 		k := newKit(t, executed, map[string]script{"a": nil, "b": {cni.CommandAdd: failing}, "c": nil})
 		_, err := k.Add(t.Context(), l, pod())

@@ -31,6 +31,7 @@ type reply struct {
 	Print string // instead of the default
 	Code  cni.Code
 	Msg   string // with Code: an error
+	Err   error  `json:"-"` // what the error wraps, in process
 }
 
 // seen is one invocation as a plugin received it.
@@ -65,6 +66,8 @@ func (c seen) key(t testing.TB, key string) string {
 func (s script) answer(c seen) (string, *cni.Error) {
 	r := s[c.Inv.Command]
 	switch {
+	case r.Err != nil:
+		return "", cni.Errorf(r.Code, "%w", r.Err)
 	case r.Msg != "":
 		return "", cni.Errorf(r.Code, "%s", r.Msg)
 	case r.Print != "" || c.Inv.Command != cni.CommandAdd:
