@@ -5,11 +5,13 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
 
 	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/bridge"
 	"github.com/cnikit/cnikit/cni/netif"
 )
 
@@ -158,4 +160,20 @@ func TestLongNames(t *testing.T) {
 	}
 	_, err := n.add(pod, "eth0", config("name", string(name)))
 	requireCode(t, err, cni.CodeInvalidEnvironment, "CNI_CONTAINERID", "10 bytes too many")
+}
+
+// TestAddEnds withholds the lock that every ADD needs.
+func TestAddEnds(t *testing.T) {
+	require.Equal(t, 2*time.Minute, bridge.Plugin().Timeout)
+	n, pod := newNode(t), newSpace(t, "c1")
+	n.timeout = 50 * time.Millisecond
+	handle, err := netif.Open(n.ns.Path())
+	require.NoError(t, err)
+	defer handle.Close()
+	unlock, err := handle.Lock(t.Context())
+	require.NoError(t, err)
+	defer unlock()
+	_, err = n.add(pod, "eth0", config())
+	requireCode(t, err, cni.CodeTryAgain, "lock of the network namespace")
+	require.Zero(t, n.ipam.held())
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/vishvananda/netlink"
@@ -138,7 +139,8 @@ func (s *space) state(t *testing.T) []string {
 // node is where the plugin runs, with its IPAM plugin.
 type node struct {
 	*space
-	ipam *fakeIPAM
+	ipam    *fakeIPAM
+	timeout time.Duration // of a call; 0: the plugin's own
 }
 
 func newNode(t *testing.T) *node {
@@ -177,6 +179,9 @@ func (n *node) call(ctx context.Context, inv cni.Invocation, config map[string]a
 
 func (n *node) handler() cni.Handler {
 	p := bridge.Plugin()
+	if n.timeout != 0 {
+		p.Timeout = n.timeout
+	}
 	p.Delegates = cni.Builtin{"fake": n.ipam.plugin().Handler()}
 	return p.Handler()
 }

@@ -3,13 +3,19 @@ package bridge
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/netif"
 )
 
+// timeout is what the kubelet gives a runtime by default. A call that waits longer, for
+// a lock or for the kernel, is better tried again.
+const timeout = 2 * time.Minute
+
 // Plugin returns the plugin, of type "cnikit-bridge". Its Delegates may be set before
-// use. It works on the network namespace of the calling thread as the node's.
+// use, and its Timeout, which is two minutes a call. It works on the network namespace of
+// the calling thread as the node's.
 func Plugin() cni.Plugin[Config] {
 	return cni.Plugin[Config]{
 		Type:   "cnikit-bridge",
@@ -19,6 +25,8 @@ func Plugin() cni.Plugin[Config] {
 		Check:  check,
 		Status: status,
 		GC:     gc,
+
+		Timeout: timeout,
 	}
 }
 
