@@ -39,7 +39,7 @@ func (d *Delegate) Add(ctx context.Context) (*Result, error) {
 	case errors.Is(err, ErrPluginNotFound):
 		return nil, err
 	}
-	ctx, cancel := undoContext(ctx)
+	ctx, cancel := undoContext(ctx, undoTime)
 	defer cancel()
 	if delErr := d.Del(ctx); delErr != nil {
 		d.inv.logger().Error("DEL after a failed ADD failed", "plugin", d.plugin, "error", delErr)

@@ -32,9 +32,11 @@ type Request[C any] struct {
 }
 
 // Undo registers how to take back a step of an ADD. When the handler fails,
-// panics or is cancelled, the steps run, the last first, on a context of their
-// own that outlives the request by ten seconds. What names the step in errors,
-// as in "undo veth pair: …". Steps must tolerate that there is nothing to undo.
+// panics or is cancelled, the steps run, the last first, each on a context of its
+// own that outlives the request. A step has ten seconds, all together have thirty;
+// after slow ones the next still has two, or its share of the thirty if there are
+// more than fifteen. What names the step in errors, as in "undo veth pair: …".
+// Steps must tolerate that there is nothing to undo.
 // Commands other than ADD have no undo.
 func (r *Request[C]) Undo(what string, fn func(context.Context) error) {
 	r.undo = append(r.undo, undoStep{what, fn})

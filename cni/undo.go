@@ -8,31 +8,45 @@ import (
 	"time"
 )
 
-// undoTime bounds all undo steps of one ADD together, and the DEL that follows a
-// delegate's failed ADD.
-const undoTime = 10 * time.Second
+const (
+	// undoTime bounds one undo step of an ADD, and the DEL that follows a
+	// delegate's failed ADD.
+	undoTime = 10 * time.Second
+	// undoTotal bounds all steps of an ADD together.
+	undoTotal = 30 * time.Second
+	// undoLeast is what a step has when those before it were slow, unless there are
+	// too many for undoTotal.
+	undoLeast = 2 * time.Second
+)
 
 type undoStep struct {
 	what string
 	fn   func(context.Context) error
 }
 
-// undoContext is a context that outlives a cancelled request by undoTime.
-func undoContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+// undoContext is a context that outlives a cancelled request by the time given.
+func undoContext(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
 }
 
-// rollBack runs the steps, the last first. A step that fails or panics does not
-// keep the others from running; the problems are returned and logged.
+// rollBack runs the steps, the last first, each with its own time: a step that is
+// slow, fails or panics does not keep the others from running. The problems are
+// returned and logged.
 func rollBack(ctx context.Context, steps []undoStep, log *slog.Logger) (problems []error) {
-	ctx, cancel := undoContext(ctx)
-	defer cancel()
-	for _, step := range slices.Backward(steps) {
-		err := protect(log, func() error { return step.fn(ctx) })
-		if err != nil {
+	end := time.Now().Add(undoTotal)
+	least := min(undoLeast, undoTotal/time.Duration(max(len(steps), 1)))
+	for later, step := range slices.Backward(steps) { // an index is the number of steps to come
+		limit := max(least, min(undoTime, time.Until(end)-time.Duration(later)*least))
+		if err := step.run(ctx, limit, log); err != nil {
 			problems = append(problems, fmt.Errorf("undo %s: %w", step.what, err))
 			log.Error("undo failed", "step", step.what, "error", err)
 		}
 	}
 	return problems
+}
+
+func (s undoStep) run(ctx context.Context, limit time.Duration, log *slog.Logger) error {
+	ctx, cancel := undoContext(ctx, limit)
+	defer cancel()
+	return protect(log, func() error { return s.fn(ctx) })
 }
