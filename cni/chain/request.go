@@ -9,7 +9,7 @@ import (
 	"github.com/cnikit/cnikit/cni"
 )
 
-// reservedPrefix marks the keys that only the runtime sets.
+// reservedPrefix marks the keys that only the runtime sets, in upper or lower case.
 const reservedPrefix = "cni.dev/"
 
 // parameters are what a request carries beside the plugin's own configuration.
@@ -26,7 +26,6 @@ func (p parameters) attached() bool {
 }
 
 // request derives what the plugin reads on its standard input (specification, "Deriving request configuration from plugin configuration").
-// The runtime's keys come last: decoders that do not tell upper from lower case, as Go's, then see ours after a stored "CNIVersion".
 func (l *List) request(plugin Plugin, p parameters) ([]byte, error) {
 	o := plugin.config.without(func(key string) bool { return p.replaces(key) })
 	o = append(o, member{"cniVersion", quote(l.Version())}, member{"name", quote(l.Name)})
@@ -47,16 +46,15 @@ func (l *List) request(plugin Plugin, p parameters) ([]byte, error) {
 	return o.encode(), nil
 }
 
-// replaces reports whether a stored key gives way to what the runtime has to say. A stored "args" passes: it is the convention by which
-// whoever writes the configuration hands arguments over, and this runtime inserts none.
+// replaces reports whether a stored key gives way to what the runtime has to say, in whatever case it is written: decoders that do not tell
+// upper from lower case, as Go's, would take a stored "PrevResult" for ours. A stored "args" passes: it is the convention by which whoever
+// writes the configuration hands arguments over, and this runtime inserts none.
 func (p parameters) replaces(key string) bool {
-	switch key {
-	case "cniVersion", "name", "prevResult", "runtimeConfig":
+	if len(key) >= len(reservedPrefix) && strings.EqualFold(key[:len(reservedPrefix)], reservedPrefix) {
 		return true
-	case "capabilities":
-		return p.attached()
 	}
-	return strings.HasPrefix(key, reservedPrefix)
+	is := func(reserved string) bool { return strings.EqualFold(key, reserved) }
+	return slices.ContainsFunc([]string{"cniVersion", "name", "prevResult", "runtimeConfig"}, is) || p.attached() && is("capabilities")
 }
 
 // runtimeConfig holds exactly the capabilities that the plugin declares and the runtime provides.

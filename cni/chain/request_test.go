@@ -22,6 +22,7 @@ const everything = `{
 		"capabilities": {"portMappings": true, "mac": true, "ips": false},
 		"runtimeConfig": {"mac": "stored"}, "prevResult": {"stored": true}, "args": {"cni": {"ips": ["10.0.0.9"]}},
 		"cni.dev/attachments": ["stored"], "cni.dev/valid-attachments": ["stored"], "cni.dev/x": 1,
+		"PrevResult": {"stored": true}, "RuntimeConfig": {"mac": "stored"}, "CNI.dev/valid-attachments": ["stored"], "CNI.DEV/x": 1,
 		"keys of its own": {"number": 9007199254740993, "long": 123456789012345678901234567890, "float": -1.50e+400, "html": "<&>", "nothing": null}
 	}]}`
 
@@ -78,12 +79,18 @@ func TestRequestLastWordIsTheRuntimes(t *testing.T) {
 	got, err := l.request(l.Plugins[0], parameters{command: cni.CommandAdd})
 	require.NoError(t, err)
 	var decoded struct {
-		CNIVersion string `json:"cniVersion"`
-		Name       string `json:"name"`
+		CNIVersion    string          `json:"cniVersion"`
+		Name          string          `json:"name"`
+		PrevResult    json.RawMessage `json:"prevResult"`
+		RuntimeConfig map[string]any  `json:"runtimeConfig"`
+		Valid         json.RawMessage `json:"cni.dev/valid-attachments"`
 	}
 	require.NoError(t, json.Unmarshal(got, &decoded), "a decoder that ignores case")
 	assert.Equal(t, "1.1.0", decoded.CNIVersion)
 	assert.Equal(t, "pods", decoded.Name)
+	assert.Nil(t, decoded.PrevResult)
+	assert.Empty(t, decoded.RuntimeConfig)
+	assert.Nil(t, decoded.Valid)
 }
 
 func TestRequestDoesNotChangeTheList(t *testing.T) {
