@@ -47,14 +47,18 @@ func New(c Config) (*Backend, error) {
 	b.addresses = reconcile.NewTable("vxlan addresses", addressStore(b.kernel), reconcile.TableOptions[netip.Prefix, address]{
 		Phase: 1, After: device, Equal: equal[address], Format: format[netip.Prefix, address],
 	})
-	b.neighbors = reconcile.NewTable("vxlan neighbours", neighborStore(b.kernel), reconcile.TableOptions[netip.Addr, neighbor]{
-		Phase: 2, After: device, Equal: equal[neighbor], Format: format[netip.Addr, neighbor],
-	})
+	// A peer is built from its far end: a neighbour must not name a MAC address that no
+	// forwarding entry has yet, nor a route a neighbour.
 	b.fdb = reconcile.NewTable("vxlan forwarding entries", fdbStore(b.kernel), reconcile.TableOptions[fdbKey, fdbEntry]{
 		Phase: 2, After: device, Equal: equal[fdbEntry], Format: format[fdbKey, fdbEntry],
 	})
+	b.neighbors = reconcile.NewTable("vxlan neighbours", neighborStore(b.kernel), reconcile.TableOptions[netip.Addr, neighbor]{
+		Phase: 3, After: device, Equal: equal[neighbor], Format: format[netip.Addr, neighbor],
+	})
+	// Routes come after the addresses, but do not wait for all of them: that of a family
+	// which the kernel refuses would hold up the other family.
 	b.routes = reconcile.NewTable("vxlan routes", routeStore(b.kernel), reconcile.TableOptions[routeKey, route]{
-		Phase: 3, After: []reconcile.Target{b.devices, b.addresses}, Equal: equal[route], Format: format[routeKey, route],
+		Phase: 4, After: device, Equal: equal[route], Format: format[routeKey, route],
 	})
 	return b, nil
 }
@@ -71,15 +75,13 @@ func (b *Backend) Overhead() int { return overhead }
 
 // Targets returns all targets of the backend.
 func (b *Backend) Targets() []reconcile.Target {
-	return []reconcile.Target{b.devices, b.sysctls, b.addresses, b.neighbors, b.fdb, b.routes}
+	return []reconcile.Target{b.devices, b.sysctls, b.addresses, b.fdb, b.neighbors, b.routes}
 }
 
-// Essential returns the targets without which no pod should be attached: device,
-// sysctls and tunnel addresses. One peer that makes trouble does not keep them from
-// converging.
-func (b *Backend) Essential() []reconcile.Target {
-	return []reconcile.Target{b.devices, b.sysctls, b.addresses}
-}
+// Essential returns the targets without which no pod should be attached: the device.
+// What can fail for one peer or one family alone is not among them: a host with IPv6
+// switched off has an IPv4 network, and [reconcile.Engine.Status] says what is missing.
+func (b *Backend) Essential() []reconcile.Target { return []reconcile.Target{b.devices} }
 
 // SetTopology sets what the targets want; it returns at once and does no I/O. With a
 // nil Self the last one stays in force; before the first one nothing is wanted and

@@ -148,12 +148,12 @@ func TestPlan(t *testing.T) {
   ~ cnikit.5000: vni 5000 port 4789 local 192.0.2.1 mac `+n.peer.MAC.String()+` mtu 1300 => cnikit.5000: vni 5000 port 4789 local 192.0.2.1 mac `+n.peer.MAC.String()+` mtu auto
 vxlan sysctls (phase 0): nothing to do
 vxlan addresses (phase 1), after vxlan device: nothing to do
-vxlan neighbours (phase 2), after vxlan device:
-  - 10.244.9.0: at 02:00:00:00:00:99 dynamic
 vxlan forwarding entries (phase 2), after vxlan device:
   - 00:00:00:00:00:00 at 192.0.2.77: at 192.0.2.77
   - 00:00:00:00:00:00 at 192.0.2.78: at 192.0.2.78
-vxlan routes (phase 3), after vxlan device, vxlan addresses:
+vxlan neighbours (phase 3), after vxlan device:
+  - 10.244.9.0: at 02:00:00:00:00:99 dynamic
+vxlan routes (phase 4), after vxlan device:
   + 10.244.2.0/24: tunnel via 10.244.2.0 src 10.244.1.0
 `, plan.String())
 }
@@ -345,9 +345,9 @@ func TestCleanup(t *testing.T) {
 	require.NoError(t, n.conn.DelRoute(&netlink.Route{Dst: addr("10.99.0.0/24").IPNet, Protocol: 155}))
 	assert.Equal(t, before, everything(t, n.conn))
 
-	t.Run("foreign device of the name stays", func(t *testing.T) {
+	t.Run("a device of our name without our mark is named, and stays", func(t *testing.T) {
 		require.NoError(t, n.conn.AddLink(&netlink.Vxlan{LinkAttrs: attrs("cnikit.5000"), VxlanId: 5000, Port: 4789}))
-		require.NoError(t, other.Cleanup(t.Context()))
+		require.ErrorContains(t, other.Cleanup(t.Context()), "device cnikit.5000: left alone, it has our name but not our mark")
 		_, err := n.conn.Link("cnikit.5000")
 		require.NoError(t, err)
 	})

@@ -202,3 +202,27 @@ func TestFamiliesAreIndependent(t *testing.T) {
 	assert.NotContains(t, f.nodes[1].state(), "route fd00")
 	require.NoError(t, echo(n, f.nodes[1], 0))
 }
+
+// A family that the kernel refuses is missing, and says so; the other one works.
+func TestRefusedFamilyLeavesTheOther(t *testing.T) {
+	f := newFabric(t, 2)
+	n := f.nodes[0]
+	_, err := n.conn.SetSysctl("net/ipv6/conf/default/disable_ipv6", "1") // for the device to come
+	require.NoError(t, err)
+	for _, each := range f.nodes {
+		each.start(vxlan.Config{})
+	}
+	f.join(f.nodes...)
+	f.nodes[1].settled()
+	n.eventually("the IPv4 route and the word on IPv6", func() bool {
+		return strings.Contains(n.state(), "route 10.244.2.0/24") && strings.Contains(n.failing(), "fd00:10:244:1::/128")
+	})
+	require.NoError(t, echo(n, f.nodes[1], 0))
+	essential := map[string]bool{}
+	for _, target := range n.backend.Essential() {
+		essential[target.Name()] = true
+	}
+	for _, s := range n.engine.Status().Targets {
+		assert.True(t, s.Converged || !essential[s.Name], "%s does not wait for a family", s.Name)
+	}
+}

@@ -14,8 +14,8 @@
 // # What is in the kernel
 //
 // The tunnel address of a node in a Pod CIDR is the network address of that CIDR
-// (10.1.2.0 in 10.1.2.0/24), which IPAM never gives out; its tunnel MAC address
-// derives from its UID. So every node knows all of a peer's addresses without asking
+// (10.1.2.0 in 10.1.2.0/24), which IPAM does not give out as long as its subnet is that
+// CIDR; its tunnel MAC address derives from its UID. So every node knows all of a peer's addresses without asking
 // it.
 //
 //   - device: a VXLAN device with our MAC address on the link that carries the node's

@@ -23,8 +23,8 @@ func ExampleNew() {
 	// vxlan device
 	// vxlan sysctls
 	// vxlan addresses
-	// vxlan neighbours
 	// vxlan forwarding entries
+	// vxlan neighbours
 	// vxlan routes
 }
 

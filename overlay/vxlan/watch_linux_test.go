@@ -14,7 +14,7 @@ func TestEventsConcernTargets(t *testing.T) {
 	b, err := New(Config{})
 	require.NoError(t, err)
 	const tunnel, parent, other = 10, 2, 33
-	all := "device sysctls addresses neighbours forwarding entries routes"
+	all := "device sysctls addresses forwarding entries neighbours routes"
 	for _, k := range []struct {
 		name           string
 		event          nl.Event
@@ -34,7 +34,7 @@ func TestEventsConcernTargets(t *testing.T) {
 		{"underlay route", nl.Event{Kind: nl.RouteEvent, Link: parent}, tunnel, parent, "routes"},
 		{"pod's route", nl.Event{Kind: nl.RouteEvent, Link: other}, tunnel, parent, ""},
 		{"route over several links", nl.Event{Kind: nl.RouteEvent}, tunnel, parent, "routes"},
-		{"own neighbour", nl.Event{Kind: nl.NeighEvent, Link: tunnel}, tunnel, parent, "neighbours forwarding entries"},
+		{"own neighbour", nl.Event{Kind: nl.NeighEvent, Link: tunnel}, tunnel, parent, "forwarding entries neighbours"},
 		{"underlay neighbour", nl.Event{Kind: nl.NeighEvent, Link: parent}, tunnel, parent, ""},
 		{"forwarding of all", nl.Event{Kind: nl.NetconfEvent, Link: -1}, tunnel, parent, "sysctls"},
 		{"forwarding of another", nl.Event{Kind: nl.NetconfEvent, Link: other}, tunnel, parent, ""},
