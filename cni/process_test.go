@@ -45,6 +45,12 @@ func TestProcessEnvironment(t *testing.T) {
 		"ifname/colon":                        {environment("ADD", "CNI_IFNAME=a:1"), []string{`contains ':'`}},
 		"ifname/white space":                  {environment("ADD", "CNI_IFNAME=a\u00a0b"), []string{"CNI_IFNAME"}},
 		"ifname/dot":                          {environment("ADD", "CNI_IFNAME=."), []string{"CNI_IFNAME"}},
+		"ifname/template":                     {environment("ADD", "CNI_IFNAME=eth%d"), []string{"CNI_IFNAME=\"eth%d\" contains '%'"}},
+		"ifname/all":                          {environment("ADD", "CNI_IFNAME=all"), []string{"CNI_IFNAME=\"all\" stands for"}},
+		"ifname/default":                      {environment("ADD", "CNI_IFNAME=default"), []string{"CNI_IFNAME=\"default\" stands for"}},
+		"ifname/all0":                         {environment("ADD", "CNI_IFNAME=all0"), nil},
+		"del/tolerates a template":            {environment("DEL", "CNI_IFNAME=eth%d"), nil},
+		"del/tolerates the name all":          {environment("DEL", "CNI_IFNAME=all"), nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := run(testPlugin(), c.env, network("1.1.0"))

@@ -9,7 +9,8 @@ import (
 // Validate checks what the environment carries: the command, the variables that
 // it needs and their form. All faults are reported in one [*Error] with
 // [CodeInvalidEnvironment] that names the variables. CNI_PATH and CNI_ARGS are
-// optional, as is CNI_NETNS for DEL; STATUS, GC and VERSION need nothing.
+// optional, as is CNI_NETNS for DEL; STATUS, GC and VERSION need nothing. Names of
+// interfaces that the kernel cannot make are refused for ADD only.
 func (inv Invocation) Validate() error {
 	var faults []string
 	add := func(variable, value, fault string) {
@@ -28,6 +29,9 @@ func (inv Invocation) Validate() error {
 			add("CNI_NETNS", "", "is missing")
 		}
 		add("CNI_IFNAME", inv.IfName, ifNameFault(inv.IfName))
+		if inv.Command == CommandAdd {
+			add("CNI_IFNAME", inv.IfName, newNameFault(inv.IfName))
+		}
 		if _, err := ParseArgs(inv.Args); err != nil && inv.Command != CommandDel {
 			add("CNI_ARGS", inv.Args, "does not parse: "+err.Error())
 		}
@@ -74,6 +78,20 @@ func ifNameFault(name string) string {
 		return "is not an interface name"
 	case bad >= 0:
 		return fmt.Sprintf("contains %q, which an interface name cannot", name[bad])
+	}
+	return ""
+}
+
+// newNameFault says why no interface can be made with the name ("" it can), though
+// one may be asked for or deleted. The kernel fills a number into a name with '%'
+// (dev_alloc_name), and has no settings for interfaces called like the directories
+// in net/ipv4/conf that stand for many (sysctl_dev_name_is_allowed).
+func newNameFault(name string) string {
+	switch {
+	case strings.Contains(name, "%"):
+		return "contains '%', which the kernel takes for the place of a number"
+	case name == "all" || name == "default":
+		return "stands for many interfaces in the kernel's settings"
 	}
 	return ""
 }

@@ -18,8 +18,8 @@ import (
 // An attachment that the cache knows already is refused with [ErrAttached]: a failing second ADD would tear the first one down.
 func (r Runner) Add(ctx context.Context, l *List, a Attachment) (*cni.Result, error) {
 	c, err := newCall(l, a)
-	if err == nil && c.netns == "" {
-		err = &cni.FieldError{Key: "netNS", Value: "", Reason: "is empty", Fix: "give the path of the container's network namespace"}
+	if err == nil {
+		err = c.complete()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("add attachment: %w", err)

@@ -56,6 +56,14 @@ func newCall(l *List, a Attachment) (call, error) {
 	return call{key{l.Name, a.ContainerID, a.IfName}, a.NetNS, a.Args, capabilities}, nil
 }
 
+// complete says what an ADD needs beyond the other commands.
+func (c call) complete() error {
+	if c.netns == "" {
+		return &cni.FieldError{Key: "netNS", Value: "", Reason: "is empty", Fix: "give the path of the container's network namespace"}
+	}
+	return checkNewIfName(c.key.ifName)
+}
+
 // checkList guards the paths and requests that are made from a list whose fields a caller could have changed.
 func checkList(l *List) error {
 	if l == nil || len(l.Plugins) == 0 || len(l.CNIVersions) == 0 {

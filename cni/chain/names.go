@@ -50,6 +50,21 @@ func checkIfName(value string) error {
 	return &cni.FieldError{Key: "ifName", Value: value, Reason: reason, Fix: `use a short name such as "eth0"`}
 }
 
+// checkNewIfName refuses names that no interface can be made with: the kernel fills a number into one with '%' (dev_alloc_name), and has no
+// settings for one called like the directories in net/ipv4/conf that stand for many (sysctl_dev_name_is_allowed). Cleaning up does not care.
+func checkNewIfName(value string) error {
+	reason := ""
+	switch {
+	case strings.Contains(value, "%"):
+		reason = "has a '%', which the kernel takes for the place of a number"
+	case value == "all" || value == "default":
+		reason = "stands for many interfaces in the kernel's settings"
+	default:
+		return nil
+	}
+	return &cni.FieldError{Key: "ifName", Value: value, Reason: reason, Fix: `use a short name such as "eth0"`}
+}
+
 // checkPluginType refuses types that are no plain file name: they would run a program outside the plugin directories.
 func checkPluginType(key, value string) error {
 	switch {

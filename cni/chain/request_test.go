@@ -140,6 +140,19 @@ func TestNames(t *testing.T) {
 			assert.NoDirExists(t, k.CacheDir, "no path may be made")
 		})
 	}
+	for _, name := range []string{"eth%d", "all", "default"} {
+		t.Run("add/cannot make "+name, func(t *testing.T) {
+			k := newKit(t, false, map[string]script{"a": nil})
+			a := pod()
+			a.IfName = name
+			_, err := k.Add(t.Context(), l, a)
+			require.ErrorContains(t, err, `ifName="`+name+`": `)
+			assert.Empty(t, k.seen(), "nothing may run")
+			require.NoError(t, k.Del(t.Context(), l, a), "cleaning up must not be refused")
+			require.NoError(t, k.GC(t.Context(), l, []cni.Attachment{{ContainerID: "c", IfName: name}}))
+			assert.Equal(t, []string{"DEL a", "GC a"}, k.order())
+		})
+	}
 	t.Run("add/needs a namespace", func(t *testing.T) {
 		_, err := newKit(t, false, nil).Add(t.Context(), l, Attachment{ContainerID: "c", IfName: "eth0"})
 		require.ErrorContains(t, err, `netNS="": is empty`)
