@@ -16,9 +16,11 @@
 // What others leave behind is tolerated. Files whose name is no address are
 // ignored. An empty file, which a crash of host-local leaves, is a free address
 // once it is ten seconds old: it is replaced under the lock, where no writer that
-// honours it can be half-way through. A record that names only a container, as old versions wrote it, counts for any
-// interface of it. What cannot be read as a record keeps its address taken until
-// garbage collection.
+// honours it can be half-way through. A record that names only a container, as old
+// versions wrote it, counts for any interface of it. A file whose text is no record
+// keeps its address taken until garbage collection. What is no file of the plugin's at
+// all (a directory, a link that leads nowhere, a file of more than 4096 bytes) keeps it
+// taken until somebody removes it, and garbage collection reports it.
 //
 // Start with [New] and hand the store to [ipam.NewPool], see the example. The
 // package needs flock; where that is missing (Windows) writing returns an error
