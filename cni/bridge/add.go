@@ -62,6 +62,9 @@ func (a *attachment) precheck() error {
 	if !errors.Is(err, netif.ErrNotFound) {
 		return err
 	}
+	if err := a.checkHostEnd(); err != nil {
+		return err
+	}
 	return checkBridgeName(a.node, a.r.Config)
 }
 

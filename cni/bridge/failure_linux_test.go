@@ -94,7 +94,7 @@ func TestFailedAdd(t *testing.T) {
 		{rule: "key of the reference plugin", config: config("vlan", 100), code: cni.CodeUnsupportedField, words: []string{"vlan=100"}},
 		{rule: "name of the node's end is taken", before: func(t *testing.T, n *node, _ *space) {
 			n.addBridge(t, netif.HostName("c1", "eth0"))
-		}, config: config(), code: cni.CodeInternal, words: []string{"bridge"}},
+		}, config: config(), code: cni.CodeInvalidEnvironment, words: []string{"bridge", "rename or remove it"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			n, pod := newNode(t), newSpace(t, "c1")

@@ -60,23 +60,6 @@ func (a *attachment) plug(bridge string, mtu int) error {
 	return a.node.SetPort(a.host, bridge, netif.PortOptions{Hairpin: a.r.Config.HairpinMode})
 }
 
-// removeLeftover deletes the node's end of an earlier attachment of the same container
-// and interface. It is dead: the container has no such interface any more.
-func (a *attachment) removeLeftover() error {
-	old, err := a.node.Link(a.host)
-	if errors.Is(err, netif.ErrNotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if old.Kind != "veth" {
-		return fmt.Errorf("make veth pair: the node has a %s named %s, which is the name for this attachment", old.Kind, a.host)
-	}
-	a.r.Log.Warn("replacing the leftover of an earlier attachment", "interface", a.host, "alias", old.Alias)
-	return a.node.DeleteLink(a.host)
-}
-
 // setGateways registers how to take the addresses away again, unless a port joined the
 // bridge in the meantime, whose container then relies on them.
 func (a *attachment) setGateways(bridge string, ports []netif.Link) error {
