@@ -173,12 +173,18 @@ func TestAddVariants(t *testing.T) {
 		n.mustAdd(t, pod, "eth0", config())
 		requireReach(t, pod, n.space, netip.MustParseAddr("fd00:1::1"), 10)
 	})
-	t.Run("replaces a dead attachment's link", func(t *testing.T) {
-		n, old, pod := newNode(t), newSpace(t, "c1"), newSpace(t, "c1")
-		n.mustAdd(t, old, "eth0", config())
+	t.Run("route of link scope", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		scope := 253
+		n.ipam.answer = func(r *cni.Result) {
+			r.Routes = []cni.Route{{Dst: netip.MustParsePrefix("169.254.7.0/24"), Scope: &scope}}
+		}
 		n.mustAdd(t, pod, "eth0", config())
-		require.Nil(t, old.link(t, "eth0"))
-		requireReach(t, pod, n.space, netip.MustParseAddr("10.1.0.1"), 10)
+		routes, err := pod.nl.Routes(&netlink.Route{Dst: ipNet("169.254.7.0/24")}, netlink.RT_FILTER_DST, unix.AF_INET)
+		require.NoError(t, err)
+		require.Len(t, routes, 1)
+		require.Nil(t, routes[0].Gw)
+		require.Equal(t, netlink.SCOPE_LINK, routes[0].Scope)
 	})
 	t.Run("dns of the configuration outranks", func(t *testing.T) {
 		n, pod := newNode(t), newSpace(t, "c1")

@@ -113,13 +113,19 @@ func gatewaysOf(ips []cni.IP) []netip.Prefix {
 	return gateways
 }
 
+// scopeLink is RT_SCOPE_LINK; routes of that scope and of narrower ones, which are
+// greater numbers, have no gateway.
+const scopeLink = 253
+
 // kernelRoutes are the routes to set. One without a gateway goes through the first
-// gateway of its family, unless its destination is the subnet of an address.
+// gateway of its family, unless its destination is the subnet of an address or its scope
+// says that it is on the link.
 func (l *layout) kernelRoutes() []netif.Route {
 	routes := make([]netif.Route, len(l.routes))
 	for i, r := range l.routes {
 		routes[i] = netif.Route{Dst: r.Dst, Via: r.GW, MTU: r.MTU, AdvMSS: r.AdvMSS, Priority: r.Priority, Table: r.Table, Scope: r.Scope}
-		if !r.GW.IsValid() && !l.connected(r.Dst) {
+		onLink := l.connected(r.Dst) || r.Scope != nil && *r.Scope >= scopeLink
+		if !r.GW.IsValid() && !onLink {
 			routes[i].Via = l.gatewayFor(r.Dst)
 		}
 	}
