@@ -26,7 +26,12 @@ const bridgeAttempts = 5
 // not touched. A new bridge ignores router advertisements, and its link-local address is
 // not checked for duplicates: until that is done the kernel forwards no packet whose next
 // hop it has to solicit. When EnsureBridge fails, a bridge that it created is gone again.
+// It refuses a name that [CheckName] does: the kernel would complete a template, and a
+// bridge of another name be created.
 func (n *Namespace) EnsureBridge(b Bridge) (link Link, created bool, err error) {
+	if err := CheckName(b.Name); err != nil {
+		return Link{}, false, fmt.Errorf("create bridge: name %q %w", b.Name, err)
+	}
 	for range bridgeAttempts {
 		found, err := n.find(b.Name)
 		switch {

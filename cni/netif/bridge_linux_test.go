@@ -30,6 +30,12 @@ func TestEnsureBridge(t *testing.T) {
 			require.Equal(t, "0", value, setting)
 		}
 	})
+	t.Run("name that is a template", func(t *testing.T) {
+		node := newSpace(t)
+		_, _, err := node.EnsureBridge(netif.Bridge{Name: "br%d"})
+		require.ErrorContains(t, err, `"br%d" contains '%'`)
+		require.Equal(t, []string{"lo"}, node.names(t))
+	})
 	t.Run("again changes nothing", func(t *testing.T) {
 		node := newSpace(t)
 		first, _, err := node.EnsureBridge(netif.Bridge{Name: "cni0", Alias: "mark"})

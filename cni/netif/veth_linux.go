@@ -12,8 +12,13 @@ import (
 // CreateVeth makes a veth pair. The other end is created inside the peer namespace and
 // is never seen outside of it. An interface that has one of the names is an error that
 // matches [ErrExists] and says which one; then, and at any other error, no part of the
-// pair is left.
+// pair is left. It refuses names that [CheckName] does.
 func (n *Namespace) CreateVeth(v Veth, peer *Namespace) (end, peerEnd Link, err error) {
+	for _, name := range []string{v.Name, v.Peer} {
+		if err := CheckName(name); err != nil {
+			return Link{}, Link{}, fmt.Errorf("create veth pair: name %q %w", name, err)
+		}
+	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = v.Name
 	attrs.MTU = v.MTU

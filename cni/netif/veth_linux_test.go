@@ -27,6 +27,15 @@ func TestCreateVeth(t *testing.T) {
 		require.NoError(t, node.DeleteLink("veth1"))
 		require.NotContains(t, pod.names(t), "eth0")
 	})
+	for rule, veth := range map[string]netif.Veth{"here": {Name: "v%d", Peer: "eth0"}, "there": {Name: "veth1", Peer: "eth%d"}} {
+		t.Run("name that is a template/"+rule, func(t *testing.T) {
+			node, pod := newSpace(t), newSpace(t)
+			_, _, err := node.CreateVeth(veth, pod.Namespace)
+			require.ErrorContains(t, err, `%d" contains '%'`)
+			require.Equal(t, []string{"lo"}, node.names(t))
+			require.Equal(t, []string{"lo"}, pod.names(t))
+		})
+	}
 	for _, test := range []struct{ rule, node, pod, names string }{
 		{"name taken here", "veth1", "other", `"veth1"`},
 		{"name taken there", "other", "eth0", `"eth0" in the other namespace`},
