@@ -20,15 +20,21 @@ import (
 //
 // When the context ends, the plugin and its children, which form a process group
 // of their own on Unix, get SIGTERM and, after Grace, SIGKILL. Execute does not
-// wait longer, even if a process that left the group holds standard output open;
-// nor does a child that outlives a plugin that is done hold it up for longer than
-// Grace. On Linux the plugin is killed with the process that executes it.
+// wait longer, but for some 200 ms, even if a process that left the group holds
+// standard output open or Stderr blocks; nor does it wait longer than Grace, once
+// for each of the two outputs, when the plugin is done and a child of it is not.
+// On Linux the plugin is killed with the process that executes it.
 //
 // Processes are started by the calling goroutine, which may be locked to a thread
 // in another network namespace.
 type Exec struct {
-	Grace  time.Duration // between SIGTERM and SIGKILL; default 1s
-	Stderr io.Writer     // where standard error of the plugins goes; default os.Stderr
+	Grace time.Duration // between SIGTERM and SIGKILL; default 1s
+
+	// Stderr is where standard error of the plugins goes; default os.Stderr. It gets
+	// one write at a time from each call of Execute, so it must be safe for concurrent
+	// use if the Exec is used concurrently. A write that blocks does not keep Execute;
+	// it may then still be going on when Execute has returned.
+	Stderr io.Writer
 }
 
 var _ Executor = Exec{}
@@ -57,8 +63,11 @@ func (x Exec) Execute(ctx context.Context, plugin string, inv Invocation) ([]byt
 type run struct {
 	cmd    *exec.Cmd
 	stdout bytes.Buffer
-	stderr tail
+	stderr *stderr
 }
+
+// margin is how long the copying of output may take when its end is due.
+const margin = 100 * time.Millisecond
 
 // start starts the executable, and tries again for about a second when it is open
 // for writing somewhere (ETXTBSY): somebody installs it, or a process that was
@@ -67,8 +76,12 @@ func (x Exec) start(ctx context.Context, path string, inv Invocation) (*run, err
 	const pause = 20 * time.Millisecond
 	var busy error
 	for tries := 50; ; tries-- {
-		r := x.prepare(ctx, path, inv)
-		err := r.cmd.Start()
+		r, err := x.prepare(ctx, path, inv)
+		if err != nil {
+			return nil, err
+		}
+		err = r.cmd.Start()
+		r.stderr.begin(err == nil)
 		switch {
 		case errors.Is(err, syscall.ETXTBSY) && tries > 0:
 			busy = err
@@ -84,21 +97,25 @@ func (x Exec) start(ctx context.Context, path string, inv Invocation) (*run, err
 	}
 }
 
-func (x Exec) prepare(ctx context.Context, path string, inv Invocation) *run {
-	r := &run{cmd: exec.CommandContext(ctx, path), stderr: tail{w: x.Stderr}}
+func (x Exec) prepare(ctx context.Context, path string, inv Invocation) (*run, error) {
 	if x.Stderr == nil {
-		r.stderr.w = os.Stderr
+		x.Stderr = os.Stderr
 	}
+	stderr, err := openStderr(x.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	r := &run{cmd: exec.CommandContext(ctx, path), stderr: stderr}
 	r.cmd.Env = inv.environ()
 	r.cmd.Stdin = bytes.NewReader(inv.Config)
 	r.cmd.Stdout = &r.stdout
-	r.cmd.Stderr = &r.stderr
+	r.cmd.Stderr = stderr.write
 	r.cmd.WaitDelay = x.Grace
 	if x.Grace <= 0 {
 		r.cmd.WaitDelay = time.Second
 	}
 	isolate(r.cmd)
-	return r
+	return r, nil
 }
 
 // wait waits for the process. os/exec bounds that by WaitDelay from the end of the
@@ -106,10 +123,16 @@ func (x Exec) prepare(ctx context.Context, path string, inv Invocation) *run {
 // it started is killed here.
 func (r *run) wait(ctx context.Context) error {
 	err := r.cmd.Wait()
-	if ctx.Err() != nil {
+	ended, delayed := ctx.Err() != nil, errors.Is(err, exec.ErrWaitDelay)
+	if ended {
 		killGroup(r.cmd.Process)
 	}
-	if errors.Is(err, exec.ErrWaitDelay) {
+	limit := r.cmd.WaitDelay
+	if ended || delayed { // it has passed
+		limit = margin
+	}
+	r.stderr.end(limit)
+	if delayed {
 		return nil // it succeeded, and a child holds its standard output
 	}
 	return err

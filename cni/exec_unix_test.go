@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -309,4 +310,55 @@ func TestExecChildThatStays(t *testing.T) {
 	assert.Equal(t, `{"done":true}`, string(out))
 	assert.Less(t, time.Since(start), 5*time.Second)
 	killListed(t, pids) // a daemon that a plugin starts is not ours to end
+}
+
+func TestExecStderrThatBlocks(t *testing.T) {
+	const grace, most = 200 * time.Millisecond, 5 * time.Second
+	for name, c := range map[string]struct {
+		body string
+		want error
+	}{
+		"when the context ends":   {`echo hello >&2; exec sleep 60`, context.DeadlineExceeded},
+		"when the plugin is done": {`echo hello >&2`, nil},
+		"when its pipe is full":   {`while :; do echo hello >&2; done`, context.DeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			timeout := time.Minute
+			if c.want != nil {
+				timeout = 300 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), timeout)
+			defer cancel()
+			reader, writer := io.Pipe() // nobody reads
+			defer reader.Close()
+			inv := invocation(cni.CommandDel, script(t, "p", c.body))
+			done := make(chan error, 1)
+			go func() {
+				_, err := cni.Exec{Stderr: writer, Grace: grace}.Execute(ctx, "p", inv)
+				done <- err
+			}()
+			select {
+			case err := <-done:
+				require.ErrorIs(t, err, c.want)
+			case <-time.After(most):
+				assert.Fail(t, "Execute waits for the writer")
+			}
+		})
+	}
+	t.Run("what was written is kept for the error", func(t *testing.T) {
+		reader, writer := io.Pipe()
+		defer reader.Close()
+		inv := invocation(cni.CommandDel, script(t, "p", `echo broken >&2; exit 1`))
+		done := make(chan error, 1)
+		go func() {
+			_, err := cni.Exec{Stderr: writer, Grace: grace}.Execute(context.Background(), "p", inv)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			require.ErrorContains(t, err, "standard error: broken")
+		case <-time.After(most):
+			assert.Fail(t, "Execute waits for the writer")
+		}
+	})
 }

@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"strings"
 )
 
 // verdict makes the outcome of a process, which ended with err, into a result or
@@ -64,29 +61,4 @@ func errorIn(out []byte) *Error {
 		return nil
 	}
 	return &e
-}
-
-// tail passes on what is written and keeps the end of it for an error message.
-type tail struct {
-	w    io.Writer
-	kept []byte
-}
-
-const tailSize = 2048
-
-// Write never fails: a plugin must not die of a log that cannot be written.
-func (t *tail) Write(p []byte) (int, error) {
-	_, err := t.w.Write(p)
-	t.kept = append(t.kept, p...)
-	if drop := len(t.kept) - tailSize; drop > 0 {
-		t.kept = append(t.kept[:0], t.kept[drop:]...)
-	}
-	if err != nil && !errors.Is(err, io.ErrShortWrite) {
-		t.w = io.Discard
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	return strings.TrimSpace(strings.ToValidUTF8(string(t.kept), ""))
 }
