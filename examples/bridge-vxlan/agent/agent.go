@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"path/filepath"
 	"sync"
 
@@ -35,6 +36,9 @@ type agent struct {
 	conflist *install.Files
 	status   *install.Files // nil: no status file
 	engine   *reconcile.Engine
+
+	hostHas []netip.Prefix // destinations that the planner knows of; used at the start and by rounds only
+	looked  bool
 
 	updating sync.Mutex // conflist and status follow one thing at a time
 	trouble  []error    // with the topology file, as it is now
@@ -91,6 +95,7 @@ func (a *agent) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer a.backend.Close() //nolint:errcheck // what it set up stays
+	a.lookAround()
 	a.update()
 	var parts sync.WaitGroup
 	for name, run := range map[string]func(context.Context) error{
@@ -141,9 +146,12 @@ func flatten(err error) []error {
 	return errs
 }
 
-// onRound brings conflist and status up to date with what only the kernel knows,
-// such as the MTU of the underlay.
+// onRound brings the planner, conflist and status up to date with what only the kernel
+// knows, such as the routes of the host and the MTU of the underlay.
 func (a *agent) onRound(r reconcile.Round) {
+	if r.Looks > 0 {
+		a.lookAround()
+	}
 	logRound(a.log, r)
 	a.update()
 }

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -323,4 +324,43 @@ func TestBadNodesAreNamed(t *testing.T) {
 	state, err := h.ns.State()
 	require.NoError(t, err)
 	assert.Contains(t, state.String(), overlay.TunnelMAC("uid-b").String())
+}
+
+// What the host reaches its own way stays so, whatever Pod CIDR another node claims.
+func TestAPodCIDRCannotTakeOverARouteOfTheHost(t *testing.T) {
+	h := newHost(t)
+	for _, command := range []string{
+		"ip link add docker0 type bridge", "ip addr add 172.17.0.1/16 dev docker0", "ip link set docker0 up",
+	} {
+		words := strings.Fields(command)
+		require.NoError(t, h.ns.Command(t.Context(), testenv.Tool(t, words[0]), words[1:]...).Run(), command)
+	}
+	h.publish(t, nodeA(), nodeB(), member("c", "192.0.2.3", "172.17.3.0/24", "fd00:3::/64"))
+	h.start(t, "-resync", "200ms")
+	r := h.status(t, isReady)
+	require.Len(t, r.Problems, 1)
+	assert.Equal(t, "c", r.Problems[0].Node)
+	assert.Contains(t, r.Problems[0].Message, "172.17.0.0/16")
+	h.routes(t, []string{"10.244.2.0/24", "fd00:3::/64"}, []string{"172.17.3.0/24"})
+
+	require.NoError(t, h.ns.Command(t.Context(), testenv.Tool(t, "ip"), "link", "del", "docker0").Run())
+	h.routes(t, []string{"10.244.2.0/24", "fd00:3::/64", "172.17.3.0/24"}, nil)
+	assert.Empty(t, h.status(t, func(r report) bool { return len(r.Problems) == 0 }).Problems)
+}
+
+// routes waits until the host has the routes of some Pod CIDRs, and not those of others.
+func (h *host) routes(t *testing.T, present, absent []string) {
+	t.Helper()
+	var state cnitest.State
+	has := func(cidr string) bool {
+		return slices.ContainsFunc(state, func(line string) bool {
+			return strings.HasPrefix(line, "route ") && strings.Contains(line, " "+cidr+" via ")
+		})
+	}
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		state, err = h.ns.State()
+		require.NoError(t, err)
+		return !slices.ContainsFunc(present, func(c string) bool { return !has(c) }) && !slices.ContainsFunc(absent, has)
+	}, 5*time.Second, 10*time.Millisecond, "present %v, absent %v in\n%s", present, absent, &state)
 }
