@@ -13,6 +13,7 @@ import (
 // goroutineExceptions are the functions, as "file function", that may start a goroutine
 // though they do not run for their caller's ctx by name, each with its reason.
 var goroutineExceptions = map[string]string{
+	"cni/exec_stderr.go begin":              "copies as os/exec would, until the process and its children, or end, close the pipe",
 	"internal/netns/do_linux.go onThread":   "the caller waits for it; it exists to own a thread",
 	"internal/netns/do_linux.go threadMain": "the same, one thread further when it got the main one",
 }
