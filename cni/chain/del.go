@@ -14,7 +14,7 @@ import (
 // attempt. Deleting what is not attached runs the plugins and is no error.
 //
 // A cached result that is missing or damaged does not matter; the plugins get none then. Parameters that a leaves out come from the cache, but
-// for a NetNS below /proc: such paths are given out again.
+// for a NetNS whose path may name another namespace by now: below /proc, or if another cached container has it.
 func (r Runner) Del(ctx context.Context, l *List, a Attachment) error {
 	c, err := newCall(l, a)
 	if err != nil {
@@ -23,10 +23,23 @@ func (r Runner) Del(ctx context.Context, l *List, a Attachment) error {
 	x := r.run(l, c)
 	cached := x.remembered()
 	x.call = x.call.recall(cached)
-	if c.netns == "" && recycled(x.call.netns) {
+	if c.netns == "" && x.doubtful() {
 		x.call.netns = ""
 	}
 	return x.del(ctx, cached, r.BestEffortDel)
+}
+
+// doubtful reports whether the remembered namespace may be another's by now. A cache that cannot be read is a reason for doubt.
+func (x run) doubtful() bool {
+	if x.call.netns == "" {
+		return false
+	}
+	entries, err := x.cache().list()
+	if err != nil {
+		x.Log.Warn("deleting without the namespace", "attachment", x.call, "error", err)
+		return true
+	}
+	return holdersOf(entries).doubtful(x.call.netns)
 }
 
 // del runs DEL and forgets the attachment.

@@ -142,6 +142,34 @@ func TestDelNamespaceBelowProc(t *testing.T) {
 	assert.Equal(t, a.NetNS, k.seen()[0].Inv.NetNS, "the caller knows")
 }
 
+func TestDelNamespaceOfAnother(t *testing.T) {
+	l := abc(t, "1.1.0")
+	k := newKit(t, false, map[string]script{"a": nil, "b": nil, "c": nil})
+	old := pod()
+	_, err := k.Add(t.Context(), l, old)
+	require.NoError(t, err)
+	again := old
+	again.IfName = "eth1"
+	_, err = k.Add(t.Context(), l, again)
+	require.NoError(t, err)
+	k.forget()
+	require.NoError(t, k.Del(t.Context(), l, Attachment{ContainerID: "c1", IfName: "eth1"}))
+	assert.Equal(t, old.NetNS, k.seen()[0].Inv.NetNS, "the same container's other interface is no reason")
+
+	next := Attachment{ContainerID: "c2", NetNS: old.NetNS, IfName: "eth0"}
+	_, err = k.Add(t.Context(), l, next)
+	require.NoError(t, err)
+	k.forget()
+	require.NoError(t, k.Del(t.Context(), l, Attachment{ContainerID: "c1", IfName: "eth0"}))
+	assert.Empty(t, k.seen()[0].Inv.NetNS, "it is the namespace of the other container by now")
+
+	_, err = k.Add(t.Context(), l, old)
+	require.NoError(t, err)
+	k.forget()
+	require.NoError(t, k.Del(t.Context(), l, next))
+	assert.Equal(t, next.NetNS, k.seen()[0].Inv.NetNS, "the caller knows")
+}
+
 // TestDamagedCache tears the cache file at every length and replaces it by other things a crash or a person may leave.
 func TestDamagedCache(t *testing.T) {
 	l := abc(t, "1.1.0")

@@ -55,7 +55,7 @@ func (r Runner) deleteStale(ctx context.Context, l *List, valid []cni.Attachment
 	for _, a := range valid {
 		keep[key{l.Name, a.ContainerID, a.IfName}] = true
 	}
-	holders := holders(entries)
+	held := holdersOf(entries)
 	var errs []error
 	for _, e := range entries {
 		if e.key.network == "" {
@@ -64,7 +64,7 @@ func (r Runner) deleteStale(ctx context.Context, l *List, valid []cni.Attachment
 		if e.key.network != l.Name || keep[e.key] {
 			continue
 		}
-		if err := r.deleteCached(ctx, l, e, holders); err != nil {
+		if err := r.deleteCached(ctx, l, e, held); err != nil {
 			errs = append(errs, fmt.Errorf("collect garbage: delete stale %s: %w", e.key, err))
 		}
 	}
@@ -72,9 +72,9 @@ func (r Runner) deleteStale(ctx context.Context, l *List, valid []cni.Attachment
 }
 
 // deleteCached runs DEL for a cached attachment as it was added.
-func (r Runner) deleteCached(ctx context.Context, l *List, e entry, holders map[string]map[string]bool) error {
+func (r Runner) deleteCached(ctx context.Context, l *List, e entry, held holders) error {
 	x := r.run(l, call{key: e.key}.recall(e.record))
-	if recycled(x.call.netns) || len(holders[x.call.netns]) > 1 {
+	if held.doubtful(x.call.netns) {
 		x.call.netns = ""
 	}
 	if e.err != nil {
@@ -91,8 +91,10 @@ func (r Runner) deleteCached(ctx context.Context, l *List, e entry, holders map[
 }
 
 // holders tells which containers were attached with a namespace path.
-func holders(entries []entry) map[string]map[string]bool {
-	held := make(map[string]map[string]bool)
+type holders map[string]map[string]bool
+
+func holdersOf(entries []entry) holders {
+	held := make(holders)
 	for _, e := range entries {
 		if e.record == nil {
 			continue
@@ -104,3 +106,6 @@ func holders(entries []entry) map[string]map[string]bool {
 	}
 	return held
 }
+
+// doubtful reports whether the namespace of another container may stand at path by now. Plugins get none then.
+func (h holders) doubtful(path string) bool { return recycled(path) || len(h[path]) > 1 }
