@@ -68,6 +68,15 @@ func (n *Namespace) SetUp(name string) error {
 	return n.conn.SetUp(link)
 }
 
+// SetAlias sets the owner mark of the interface, at most 255 bytes.
+func (n *Namespace) SetAlias(name, alias string) error {
+	link, err := n.find(name)
+	if err != nil {
+		return err
+	}
+	return n.conn.SetAlias(link, alias)
+}
+
 func (n *Namespace) find(name string) (netlink.Link, error) {
 	link, err := n.conn.Link(name)
 	if errors.Is(err, nl.ErrNotFound) {

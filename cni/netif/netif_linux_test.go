@@ -118,6 +118,15 @@ func TestNamespace(t *testing.T) {
 		_, err = s.LinkByIndex(4711)
 		require.ErrorIs(t, err, netif.ErrNotFound)
 		require.NoError(t, s.DeleteLink("none"))
+		require.ErrorIs(t, s.SetAlias("none", "mark"), netif.ErrNotFound)
+	})
+	t.Run("link/alias", func(t *testing.T) {
+		s := newSpace(t)
+		s.addLink(t, "veth1")
+		require.NoError(t, s.SetAlias("veth1", "mark"))
+		link, err := s.Link("veth1")
+		require.NoError(t, err)
+		require.Equal(t, "mark", link.Alias)
 	})
 }
 

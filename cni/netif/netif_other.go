@@ -46,6 +46,9 @@ func (n *Namespace) DeleteLink(string) error { return errUnsupported }
 // SetUp is not supported on this platform.
 func (n *Namespace) SetUp(string) error { return errUnsupported }
 
+// SetAlias is not supported on this platform.
+func (n *Namespace) SetAlias(string, string) error { return errUnsupported }
+
 // WaitRunning is not supported on this platform.
 func (n *Namespace) WaitRunning(context.Context, string) error { return errUnsupported }
 
