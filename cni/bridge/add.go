@@ -38,6 +38,9 @@ func add(ctx context.Context, r *cni.Request[Config]) (*cni.Result, error) {
 	if err := a.configure(ctx); err != nil {
 		return nil, err
 	}
+	if err := a.keepBridge(); err != nil {
+		return nil, err
+	}
 	return a.result()
 }
 
@@ -48,6 +51,8 @@ type attachment struct {
 	host      string // name of the node's end
 	node, pod *netif.Namespace
 	layout    layout
+
+	firstOnBridge bool // no ADD had succeeded on the bridge when this one joined it
 }
 
 // precheck finds what would fail the ADD before anything is reserved or made.

@@ -32,7 +32,7 @@ func Cleanup(ctx context.Context, name string) error {
 		return err
 	case link.Kind != "bridge":
 		return fmt.Errorf("remove bridge %q: left alone, it is no bridge but a %s: %w", name, link.Kind, netif.ErrWrongKind)
-	case link.Alias != bridgeAlias:
+	case !ownBridge(link):
 		return fmt.Errorf("remove bridge %q: left alone, it is not marked as created by this plugin", name)
 	}
 	gone, err := node.DeleteBridge(name)

@@ -19,8 +19,8 @@
 // ADD sets everything up while the container's link has no carrier, and switches the
 // node's end on last: no packet passes before addresses and routes are complete. The
 // new addresses are then announced to the bridge, so that neighbours forget who had them
-// before. A failed ADD takes back all that it did, also the bridge if it was the first
-// on it; only forwarding, which the whole node shares, stays switched on. ADD for a
+// before. A failed ADD takes back all that it did, also the bridge if none
+// has succeeded on it before; only forwarding, which the whole node shares, stays switched on. ADD for a
 // container and interface that are attached already is refused, also from another network
 // namespace: DEL comes first. What an ADD left that was killed is replaced.
 //
@@ -31,7 +31,7 @@
 // container; [Cleanup] removes them when a node is retired. GC deletes the interfaces
 // of attachments that are not in the runtime's list. Owner marks are link aliases,
 // "cnikit:NETWORK:CONTAINER:INTERFACE" on the node's end of a pair and "cnikit:bridge"
-// on a bridge; `ip link` shows them.
+// on a bridge, with ":new" behind it until the first ADD succeeds; `ip link` shows them.
 //
 // CHECK looks at the container's interface, addresses and routes, at the port, the
 // bridge and its gateway addresses, and asks the IPAM plugin. MAC addresses may have

@@ -19,12 +19,9 @@ func (a *attachment) join(ctx context.Context) error {
 	}
 	defer unlock()
 	c := a.r.Config
-	bridge, created, err := a.node.EnsureBridge(netif.Bridge{Name: c.bridge(), MTU: c.MTU, Alias: bridgeAlias})
+	bridge, err := a.ensureBridge()
 	if err != nil {
 		return err
-	}
-	if created {
-		a.undo("remove the bridge", a.removeBridge)
 	}
 	ports, err := a.node.Ports(bridge.Name)
 	if err != nil {
@@ -107,17 +104,6 @@ func explainAddress(c Config, err error) error {
 	return &cni.FieldError{Key: "bridge", Value: c.bridge(),
 		Reason: fmt.Sprintf("it has the address %s, beside which it cannot be the gateway %s", conflict.Has, conflict.Wanted),
 		Fix:    "remove that address, name another bridge, or set forceAddress to true to have it replaced"}
-}
-
-// removeBridge leaves a bridge that another attachment uses by now.
-func (a *attachment) removeBridge(ctx context.Context, node *netif.Namespace) error {
-	unlock, err := node.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	_, err = node.DeleteBridge(a.r.Config.bridge())
-	return err
 }
 
 // undo registers a step back with a handle of its own: those of the ADD are closed by

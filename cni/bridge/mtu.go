@@ -15,7 +15,7 @@ func linkMTU(c Config, l *layout, bridge netif.Link, ports []netif.Link) (int, e
 	if c.MTU == 0 {
 		return bridge.MTU, inheritable(l, bridge)
 	}
-	if bridge.Alias != bridgeAlias && c.MTU > bridge.MTU {
+	if !ownBridge(bridge) && c.MTU > bridge.MTU {
 		return 0, mtuError(c, fmt.Sprintf("the bridge %s, which something else created, has only %d bytes", bridge.Name, bridge.MTU), bridge.MTU)
 	}
 	for _, port := range ports {

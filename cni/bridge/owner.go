@@ -5,13 +5,16 @@ import (
 	"strings"
 
 	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/netif"
 )
 
 const (
 	ownerPrefix = "cnikit:"
 
-	// bridgeAlias marks a bridge that this plugin created.
-	bridgeAlias = ownerPrefix + "bridge"
+	// bridgeAlias marks a bridge that this plugin created, newBridgeAlias one on which no
+	// ADD has succeeded yet: the last of those that fail takes it away.
+	bridgeAlias    = ownerPrefix + "bridge"
+	newBridgeAlias = bridgeAlias + ":new"
 
 	maxAlias = 255 // bytes; IFALIASZ with its zero byte is 256
 )
@@ -38,6 +41,11 @@ func (o owner) check() error {
 			o.network, o.ContainerID, n-maxAlias)
 	}
 	return nil
+}
+
+// ownBridge reports whether this plugin created the bridge.
+func ownBridge(link netif.Link) bool {
+	return link.Alias == bridgeAlias || link.Alias == newBridgeAlias
 }
 
 // parseOwner is false for an alias that is not an attachment's.

@@ -139,3 +139,57 @@ func (n *node) neighbour(t *testing.T, index int, addr string) string {
 	}
 	return ""
 }
+
+// TestParallelFailures is about first ADDs that all fail, in whatever order they find the
+// bridge and leave it.
+func TestParallelFailures(t *testing.T) {
+	for range 8 {
+		n := newNode(t)
+		before := n.state(t)
+		var all sync.WaitGroup
+		for i := range 8 {
+			pod := newSpace(t, fmt.Sprint("c", i))
+			occupyDefault(t, pod)
+			all.Go(func() {
+				if _, err := n.add(pod, "eth0", config()); err == nil {
+					t.Error("the default route was not taken")
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, before, n.state(t))
+		require.Zero(t, n.ipam.held())
+	}
+}
+
+// TestFailureAfterSuccess leaves the bridge of an attachment that is gone by now.
+func TestFailureAfterSuccess(t *testing.T) {
+	n, first, failing := newNode(t), newSpace(t, "first"), newSpace(t, "failing")
+	n.mustAdd(t, first, "eth0", config())
+	require.Equal(t, "cnikit:bridge", n.link(t, "cni0").Attrs().Alias)
+	require.NoError(t, n.del(first, "eth0", config()))
+	before := n.state(t)
+	occupyDefault(t, failing)
+	_, err := n.add(failing, "eth0", config())
+	require.Error(t, err)
+	require.Equal(t, before, n.state(t))
+}
+
+// TestKilledFirstAdd leaves a bridge that no ADD has completed on.
+func TestKilledFirstAdd(t *testing.T) {
+	for rule, fails := range map[string]bool{"the next ADD succeeds": false, "the next ADD fails": true} {
+		t.Run(rule, func(t *testing.T) {
+			n, pod := newNode(t), newSpace(t, "c1")
+			require.NoError(t, n.nl.SetAlias(n.addBridge(t, "cni0"), "cnikit:bridge:new"))
+			if fails {
+				occupyDefault(t, pod)
+				_, err := n.add(pod, "eth0", config())
+				require.Error(t, err)
+				require.Nil(t, n.link(t, "cni0"))
+				return
+			}
+			n.mustAdd(t, pod, "eth0", config("mtu", 9000)) // as for a bridge of its own
+			require.Equal(t, "cnikit:bridge", n.link(t, "cni0").Attrs().Alias)
+		})
+	}
+}
