@@ -40,7 +40,8 @@ func readEnvelope(inv Invocation) (envelope, error) {
 
 // attachments reads the list of a GC request under both of its names and joins
 // them, so that nothing that either lists is taken for stale. A request without
-// any list is refused, for it would mean that everything is.
+// any list is refused, for it would mean that everything is. A null is an empty
+// list, as libcni sends it for one; package chain sends [].
 func (f *fields) attachments() []Attachment {
 	var all []Attachment
 	found := false

@@ -17,7 +17,7 @@ var ErrNetworkNotFound = errors.New("network not found")
 
 // Load reads the network configuration in the file at path. Unless it says loadOnlyInlinedPlugins, the plugins in the *.conf files of the
 // folder that has the network's name and lies beside the file are appended, in the order of the file names; each is validated, and a broken one
-// is an error. Hidden files are ignored, symbolic links followed.
+// is an error. Hidden files are ignored, symbolic links followed; a file with the network's name is no folder.
 func Load(path string) (*List, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -42,6 +42,9 @@ func load(path string, data []byte) (*List, error) {
 }
 
 func (l *List) addFrom(dir string) error {
+	if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+		return nil
+	}
 	files, err := configFiles(dir, ".conf")
 	if err != nil {
 		return err

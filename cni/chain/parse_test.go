@@ -189,6 +189,18 @@ func TestLoad(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"p"}, types(l))
 	})
+	t.Run("folder/is a file", func(t *testing.T) {
+		dir := write(t, map[string]string{"10.conflist": list("a", "p"), "a": "a note"})
+		l, err := Load(filepath.Join(dir, "10.conflist"))
+		require.NoError(t, err)
+		assert.Equal(t, []string{"p"}, types(l))
+		l, err = LoadNetwork(dir, "a")
+		require.NoError(t, err)
+		assert.Equal(t, []string{"p"}, types(l))
+		_, err = LoadNetwork(filepath.Join(dir, "a"), "a")
+		require.Error(t, err, "a directory that was asked for is another matter")
+		require.NotErrorIs(t, err, ErrNetworkNotFound)
+	})
 	t.Run("folder/broken", func(t *testing.T) {
 		dir := write(t, map[string]string{"a.conflist": list("a", "p"), "a/1.conf": `{"type":"a/b"}`})
 		_, err := Load(filepath.Join(dir, "a.conflist"))
