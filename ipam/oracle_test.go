@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/internal/testenv"
 )
 
 // naive is the allocator in its simplest form: a list of addresses and a map.
@@ -64,7 +66,7 @@ func (m *naive) take(a netip.Addr, o Owner) {
 
 // Random operations give the same answers as the naive model.
 func TestPoolAgainstNaiveSet(t *testing.T) {
-	for seed := range uint64(20) {
+	for seed := range uint64(testenv.Scale(t, 20)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		v4 := newNaive("10.1.0.1", 12, "10.1.0.7")
 		v6 := newNaive("fd00::2", 9)

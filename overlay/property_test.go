@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/internal/testenv"
 )
 
 // fewMACs makes collisions of tunnel addresses likely.
@@ -45,7 +47,7 @@ func pick(r *rand.Rand, formats ...string) string {
 
 func TestPlanProperties(t *testing.T) {
 	local := Local{NodeName: "n1", HostRoutes: []netip.Prefix{netip.MustParsePrefix("10.3.0.0/16")}}
-	for seed := range uint64(100) {
+	for seed := range uint64(testenv.Scale(t, 100)) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		var nodes []Node
 		for range r.IntN(30) {

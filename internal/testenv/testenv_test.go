@@ -29,6 +29,8 @@ func TestSubject(t *testing.T) {
 		testenv.NetAdmin(t)
 	case "root":
 		testenv.Root(t)
+	case "scale":
+		testenv.Scale(t, 1)
 	case "build":
 		testenv.Build(t, "./no/such/package")
 	default:
@@ -134,4 +136,15 @@ func TestBuild(t *testing.T) {
 	again, err := os.Stat(path)
 	require.NoError(t, err)
 	assert.True(t, os.SameFile(info, again), "linked again though nothing changed")
+}
+
+func TestScale(t *testing.T) {
+	t.Setenv("CNIKIT_SCALE", "")
+	require.Equal(t, 8, testenv.Scale(t, 8))
+	t.Setenv("CNIKIT_SCALE", "20")
+	require.Equal(t, 160, testenv.Scale(t, 8))
+	t.Run("a mistake is not taken for 1", func(t *testing.T) {
+		t.Setenv("CNIKIT_SCALE", "twenty")
+		require.Contains(t, run(t, "", "scale"), `CNIKIT_SCALE="twenty": is no number of at least 1`)
+	})
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/cnikit/cnikit/internal/testenv"
 	"github.com/cnikit/cnikit/ipam"
 )
 
@@ -175,7 +176,7 @@ func TestProcesses(t *testing.T) {
 	for i := range workers {
 		running = append(running, startWorker(t, dataDir, claims, "w"+strconv.Itoa(i)))
 	}
-	for kill := range kills() {
+	for kill := range kills(t) {
 		i := rand.IntN(workers)
 		running[i].progress(t, 1+rand.IntN(4))
 		require.NoError(t, running[i].cmd.Process.Kill())
@@ -228,12 +229,9 @@ func collect(t *testing.T, s *Store, p *ipam.Pool, claims, name string) {
 }
 
 // kills is the number of rounds: fewer with -short, more in long runs.
-func kills() int {
+func kills(t *testing.T) int {
 	if testing.Short() {
 		return 3
 	}
-	if n, err := strconv.Atoi(os.Getenv("CNIKIT_SCALE")); err == nil && n > 0 {
-		return 8 * n
-	}
-	return 8
+	return testenv.Scale(t, 8)
 }
