@@ -9,7 +9,8 @@ import (
 )
 
 // Result is what an ADD returns, in one form for all versions of the
-// specification. The zero value is an empty result, ready to use.
+// specification. The zero value is an empty result, ready to use. Its JSON form is
+// the document of the protocol.
 type Result struct {
 	CNIVersion string // of the document it was parsed from; Encode is told the version
 	Interfaces []Interface

@@ -11,6 +11,11 @@ func SupportedVersions() []string {
 	return []string{"0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"}
 }
 
+func newestVersion() string {
+	versions := SupportedVersions()
+	return versions[len(versions)-1]
+}
+
 // sortVersions returns the versions with the lowest first.
 func sortVersions(versions []string) []string {
 	all := SupportedVersions()
