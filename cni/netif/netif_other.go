@@ -68,6 +68,9 @@ func (n *Namespace) DeleteBridge(string) (gone bool, err error) { return false, 
 // Ports is not supported on this platform.
 func (n *Namespace) Ports(string) ([]Link, error) { return nil, errUnsupported }
 
+// SpanningTree is not supported on this platform.
+func (n *Namespace) SpanningTree(string) (bool, error) { return false, errUnsupported }
+
 // SetPort is not supported on this platform.
 func (n *Namespace) SetPort(string, string, PortOptions) error { return errUnsupported }
 

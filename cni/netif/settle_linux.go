@@ -18,9 +18,11 @@ import (
 // milliseconds unless something holds its one lock on network configuration (RTNL).
 const settleTimeout = 20 * time.Second
 
-// WaitRunning waits until the interface passes packets: for a port of a bridge, until
-// it forwards. The kernel sets that state in the background after both ends of a veth
-// pair were switched on. It gives up when ctx ends, and after 20 seconds.
+// WaitRunning waits until the interface is ready to pass packets (IFF_RUNNING). The
+// kernel sets that state in the background after both ends of a veth pair were switched
+// on. A bridge runs when one of its ports forwards; a port of a bridge may be running and
+// still not forward, see [Namespace.SpanningTree]. It gives up when ctx ends, and after
+// 20 seconds.
 func (n *Namespace) WaitRunning(ctx context.Context, name string) error {
 	running := func() (bool, error) {
 		link, err := n.Link(name)
