@@ -70,7 +70,7 @@ func (a *attachment) precheck() error {
 	if err := a.checkHostEnd(); err != nil {
 		return err
 	}
-	return checkBridgeName(a.node, a.r.Config)
+	return checkBridge(a.node, a.r.Config)
 }
 
 func (a *attachment) taken() error {

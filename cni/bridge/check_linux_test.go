@@ -121,6 +121,11 @@ func TestStatus(t *testing.T) {
 		n.addLink(t, "cni0")
 		requireCode(t, status(n, config()), cni.CodeNotAvailable, `bridge="cni0"`, "veth")
 	})
+	t.Run("bridge with a spanning tree", func(t *testing.T) {
+		n := newNode(t)
+		addSpanningTree(t, n, nil)
+		requireCode(t, status(n, config()), cni.CodeNotAvailable, `bridge="cni0"`, "spanning tree")
+	})
 	t.Run("passes on what the IPAM plugin says", func(t *testing.T) {
 		n := newNode(t)
 		n.ipam.fail = cni.Errorf(cni.CodeLimitedConnectivity, "no addresses")

@@ -19,10 +19,10 @@
 // ADD sets everything up while the container's link has no carrier, and switches the
 // node's end on last: no packet passes before addresses and routes are complete. The
 // new addresses are then announced to the bridge, so that neighbours forget who had them
-// before. A failed ADD takes back all that it did, also the bridge if none
-// has succeeded on it before; only forwarding, which the whole node shares, stays switched on. ADD for a
-// container and interface that are attached already is refused, also from another network
-// namespace: DEL comes first. What an ADD left that was killed is replaced.
+// before. A failed ADD takes back all that it did, also the bridge if none has succeeded
+// on it before; only forwarding, which the whole node shares, stays switched on. ADD for
+// a container and interface that are attached already is refused, also from another
+// network namespace: DEL comes first. What an ADD left that was killed is replaced.
 //
 // DEL needs neither the namespace nor the previous result: the name of the node's end
 // is a function of container ID and interface name. It deletes only what this plugin
@@ -36,7 +36,8 @@
 // CHECK looks at the container's interface, addresses and routes, at the port, the
 // bridge and its gateway addresses, and asks the IPAM plugin. MAC addresses may have
 // changed. STATUS asks the IPAM plugin and answers code 50 when an interface that is no
-// bridge has the bridge's name.
+// bridge has the bridge's name, or the bridge runs a spanning tree protocol: new ports
+// would not forward for half a minute. ADD refuses both.
 //
 // Behind other plugins in a chain, the plugin adds its interfaces, addresses and routes
 // to the previous result. An interface named CNI_IFNAME that is there already is an

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"os/exec"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/bridge"
 	"github.com/cnikit/cnikit/cni/netif"
+	"github.com/cnikit/cnikit/internal/testenv"
 )
 
 func ipNet(s string) *net.IPNet {
@@ -55,6 +57,8 @@ func TestFailedAdd(t *testing.T) {
 			config: config(), code: cni.CodeInvalidEnvironment, words: []string{"CNI_IFNAME=eth0"}},
 		{rule: "bridge is none", before: func(t *testing.T, n *node, _ *space) { n.addLink(t, "cni0") },
 			config: config(), code: cni.CodeInvalidConfig, words: []string{`bridge="cni0"`, "veth"}},
+		{rule: "bridge with a spanning tree", before: addSpanningTree,
+			config: config(), code: cni.CodeInvalidConfig, words: []string{`bridge="cni0"`, "spanning tree", "stp_state 0"}},
 		{rule: "bridge name", config: config("bridge", "a/b"), code: cni.CodeInvalidConfig, words: []string{`bridge="a/b"`, "'/'", "use up to 15"}},
 		{rule: "bridge name is a template", config: config("bridge", "br%d"), code: cni.CodeInvalidConfig, words: []string{"'%'"}},
 		{rule: "mtu too small", config: config("mtu", 67), code: cni.CodeInvalidConfig, words: []string{"mtu=67", "68"}},
@@ -116,6 +120,16 @@ func TestFailedAdd(t *testing.T) {
 			require.Equal(t, inPod, pod.state(t))
 		})
 	}
+}
+
+// addSpanningTree makes a bridge that blocks new ports for a while.
+func addSpanningTree(t *testing.T, n *node, _ *space) {
+	t.Helper()
+	tool := testenv.Tool(t, "ip")
+	n.addBridge(t, "cni0")
+	require.NoError(t, n.ns.Do(func() error {
+		return exec.Command(tool, "link", "set", "cni0", "type", "bridge", "stp_state", "1").Run()
+	}))
 }
 
 // answerRoutes makes the IPAM plugin give routes: destination and gateway in turn.

@@ -37,13 +37,30 @@ func status(ctx context.Context, r *cni.Request[Config]) error {
 		return err
 	}
 	defer node.Close()
-	if err := checkBridgeName(node, r.Config); err != nil {
+	if err := checkBridge(node, r.Config); err != nil {
 		return cni.Errorf(cni.CodeNotAvailable, "%w", err)
 	}
 	if r.Config.IPAM.Type == "" {
 		return nil
 	}
 	return r.Delegate(r.Config.IPAM.Type).Status(ctx)
+}
+
+// checkBridge refuses a bridge that is there but cannot get ports that work at once.
+func checkBridge(node *netif.Namespace, c Config) error {
+	if err := checkBridgeName(node, c); err != nil {
+		return err
+	}
+	blocks, err := node.SpanningTree(c.bridge())
+	if errors.Is(err, netif.ErrNotFound) || err == nil && !blocks {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return &cni.FieldError{Key: "bridge", Value: c.bridge(),
+		Reason: "it runs a spanning tree protocol, which would block each new port for its forward delay",
+		Fix:    "switch that off (ip link set " + c.bridge() + " type bridge stp_state 0), or name another bridge"}
 }
 
 // checkBridgeName refuses a bridge that is there but is none.
