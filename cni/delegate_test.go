@@ -212,6 +212,11 @@ func TestMissingDelegateOfAPluginThatRan(t *testing.T) {
 			assert.Empty(t, next.calls, "another plugin must not answer for one that ran")
 		})
 	}
+	t.Run("nor to who calls the handler itself", func(t *testing.T) {
+		_, err := p.Handler().Handle(context.Background(), inv)
+		require.ErrorContains(t, err, "plugin not found")
+		assert.NotErrorIs(t, err, cni.ErrPluginNotFound)
+	})
 	t.Run("a delegate that ran is deleted", func(t *testing.T) {
 		var commands []cni.Command
 		p := p
