@@ -51,6 +51,7 @@ func routeLine(r netlink.Route, family int, names map[int]string) string {
 	}
 	w.number("type", r.Type, unicast)
 	w.number("table", r.Table, mainTable)
+	w.number("scope", int(r.Scope), 0)
 	w.number("metric", r.Priority, 0)
 	w.number("mtu", r.MTU, 0)
 	w.number("flags", r.Flags&^momentary, 0)

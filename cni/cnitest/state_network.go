@@ -1,7 +1,8 @@
 package cnitest
 
 import (
-	"fmt"
+	"bytes"
+	"net"
 	"strconv"
 
 	"github.com/vishvananda/netlink"
@@ -55,6 +56,9 @@ func addrs(c *nl.Conn, names map[int]string) (State, error) {
 		if a.Peer != nil && a.Peer.String() != a.IPNet.String() {
 			w.add("peer", a.Peer.String())
 		}
+		if a.Label != names[a.LinkIndex] {
+			w.add("label", a.Label)
+		}
 		s = append(s, w.String())
 	}
 	return s, nil
@@ -91,6 +95,14 @@ func rules(c *nl.Conn, _ map[int]string) (State, error) {
 }
 
 func neighbours(c *nl.Conn, names map[int]string) (State, error) {
+	links, err := c.Links()
+	if err != nil {
+		return nil, err
+	}
+	macs := map[int]net.HardwareAddr{}
+	for _, link := range links {
+		macs[link.Attrs().Index] = link.Attrs().HardwareAddr
+	}
 	var s State
 	for _, family := range []int{inet, inet6} {
 		list, err := c.Neighbors(0, family)
@@ -98,12 +110,24 @@ func neighbours(c *nl.Conn, names map[int]string) (State, error) {
 			return nil, err
 		}
 		for _, e := range list {
-			if e.State&permanent != 0 {
-				s = append(s, fmt.Sprintf("neighbour %s dev %s mac %s", ipText(e.IP), names[e.LinkIndex], e.HardwareAddr))
+			w := words{"neighbour", ipText(e.IP), "dev", names[e.LinkIndex], "mac", e.HardwareAddr.String()}
+			switch {
+			case e.State&permanent != 0:
+				s = append(s, w.String())
+			case e.State&noARP != 0 && !derived(e.HardwareAddr, macs[e.LinkIndex]):
+				s = append(s, append(w, "noarp").String())
 			}
 		}
 	}
 	return s, nil
+}
+
+// derived reports whether the kernel itself makes neighbours with such a MAC address,
+// for addresses that need no resolution: group addresses, and all those on a loopback
+// interface or one without ARP, which get zeros or the interface's own address.
+func derived(mac, own net.HardwareAddr) bool {
+	zero := len(bytes.Trim(mac, "\x00")) == 0
+	return zero || mac[0]&1 == 1 || bytes.Equal(mac, own)
 }
 
 func fdb(c *nl.Conn, names map[int]string) (State, error) {
