@@ -32,7 +32,11 @@ type Config struct {
 	IsDefaultGateway bool `json:"isDefaultGateway"`
 
 	// ForceAddress lets the plugin remove addresses from the bridge that cannot stay
-	// beside the gateway addresses. Without it they are an error.
+	// beside the gateway addresses. Without it they are an error. The kernel removes the
+	// routes that depend on such an address with it: those through a gateway of its
+	// subnet, and those with it as source. An ADD that fails later puts the address back,
+	// but neither these routes nor the address's label, lifetime or peer. Use it for
+	// bridges whose addresses nothing else relies on.
 	ForceAddress bool `json:"forceAddress"`
 
 	// MTU of the container's link in bytes, 68 to 65535, with IPv6 at least 1280.

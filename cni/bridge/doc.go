@@ -20,9 +20,14 @@
 // node's end on last: no packet passes before addresses and routes are complete. The
 // new addresses are then announced to the bridge, so that neighbours forget who had them
 // before. A failed ADD takes back all that it did, also the bridge if none has succeeded
-// on it before; only forwarding, which the whole node shares, stays switched on. ADD for
-// a container and interface that are attached already is refused, also from another
-// network namespace: DEL comes first. What an ADD left that was killed is replaced.
+// on it before; but forwarding, which the whole node shares, stays switched on, and what
+// depended on an address that forceAddress replaced does not come back, see
+// [Config.ForceAddress]. Gateway addresses on a bridge that was there before stay when
+// several ADDs that need them fail together.
+//
+// ADD for a container and interface that are attached already is refused, also from
+// another network namespace: DEL comes first. What an ADD left that was killed is
+// replaced.
 //
 // DEL needs neither the namespace nor the previous result: the name of the node's end
 // is a function of container ID and interface name. It deletes only what this plugin

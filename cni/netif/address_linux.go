@@ -65,7 +65,10 @@ func (n *Namespace) SetGateways(name string, gateways []netip.Prefix, force bool
 	return change, n.apply(link, change)
 }
 
-// RevertAddresses takes a change back. It succeeds when the interface is gone.
+// RevertAddresses takes a change back. It succeeds when the interface is gone. Removed
+// addresses come back without their label, lifetime and peer, and without the routes that
+// the kernel removed with them: those through their subnet's gateways, and those with
+// them as source.
 func (n *Namespace) RevertAddresses(name string, change AddressChange) error {
 	link, err := n.find(name)
 	if errors.Is(err, ErrNotFound) {
