@@ -38,6 +38,9 @@ func (t *Table[K, V]) compare(all bool) (applies, deletes []change[K, V]) {
 			applies, deletes = t.diffKey(w.seen, key, applies, deletes)
 		}
 	}
+	for key := range w.passed { // never in held, nor in changed: take sees to that
+		applies, deletes = t.diffKey(w.seen, key, applies, deletes)
+	}
 	return inOrder(applies, false), inOrder(deletes, false)
 }
 

@@ -19,6 +19,10 @@
 // A round applies (creates and changes) in ascending phase and deletes afterwards, in descending phase, so that what others
 // need comes first and goes last. A target with After waits until the named targets converged.
 //
+// While a target holds deletes back, those of lower phases wait too, for they would take away what the held keys still need. So
+// they do for a delete that failed, until a retry succeeds. After five failures in a row they wait no longer: a key that fails
+// for ever must not keep everything below it. Creates and changes never wait for deletes.
+//
 // # What never happens
 //
 //   - Nothing is written when nothing differs.

@@ -6,18 +6,24 @@ import (
 
 // guard returns the deletes that may go ahead. When they are more than the floor and a surprising share of what was
 // observed, they are held until a full look, HoldFor or more after the first, finds them still unwanted: time for a source
-// that lost its data to recover.
+// that lost its data to recover. A delete that has passed need not pass again when it had to wait for its turn.
 func (t *Table[K, V]) guard(r *round, deletes []change[K, V], looked bool) []change[K, V] {
 	w, now := &t.work, time.Now()
-	before := w.held
-	w.held = map[K]time.Time{}
-	if !r.opts.surprising(len(deletes), len(w.seen.vals)) {
+	before, passed := w.held, w.passed
+	w.held, w.passed = map[K]time.Time{}, nil
+	already := 0
+	for _, c := range deletes {
+		if passed[c.key] {
+			already++
+		}
+	}
+	if !r.opts.surprising(len(deletes)-already, len(w.seen.vals)-already) {
 		return deletes
 	}
 	var released []change[K, V]
 	for _, c := range deletes {
 		since, ok := before[c.key]
-		if ok && looked && now.Sub(since) >= r.opts.HoldFor {
+		if passed[c.key] || ok && looked && now.Sub(since) >= r.opts.HoldFor {
 			released = append(released, c)
 			continue
 		}

@@ -27,7 +27,7 @@ type Change struct {
 	Op   Op
 	Key  string // as fmt.Sprint prints it
 	Text string // as TableOptions.Format prints it; for Modify: "observed => desired"
-	Held bool   // a deletion that the guard would hold back at first
+	Held bool   // a deletion that the guard or the order would hold back at first
 }
 
 // Op is what happens to a key.
@@ -112,6 +112,7 @@ func (e *Engine) Plan(ctx context.Context) (Plan, error) {
 		blocked[tp.Name] = tp.blocks || len(tp.Waiting) > 0
 		p.Targets = append(p.Targets, tp)
 	}
+	p.hold()
 	if err := ctx.Err(); err != nil {
 		return Plan{}, fmt.Errorf("plan: %w", err)
 	}

@@ -38,7 +38,7 @@ func TestPlan(t *testing.T) {
 routes (phase 1), after one:
   ~ differs via 9 => differs via 2
   + new via 3
-  - stray via 5
+  - stray via 5 (held)
 emptied (phase 2), after routes:
   - k00001: 1 (held)
   - k00002: 1 (held)

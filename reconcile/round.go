@@ -16,7 +16,7 @@ type Round struct {
 	Looks   int           `json:"looks"`            // targets looked at afresh
 	Applied int           `json:"applied"`          // keys created or changed
 	Deleted int           `json:"deleted"`          // keys deleted
-	Held    int           `json:"held"`             // deletes held back by the guard, at the end of the round
+	Held    int           `json:"held"`             // deletes held back, by the guard or by the order, at the end of the round
 	Failed  []KeyError    `json:"failed,omitempty"` // what failed in this round
 }
 
@@ -57,6 +57,7 @@ type round struct {
 	jitter float64        // of this round's back-offs: what failed together is retried together, by one look
 	active bool           // a store was called, or deletes were held
 	told   map[string]int // failures that were to be logged, by target
+	lowest *int           // deletes of lower phases have to wait; nil: none
 }
 
 func newRound(o Options, resync bool) *round {

@@ -30,7 +30,7 @@ type TargetStatus struct {
 	LastSuccess time.Time `json:"lastSuccess"` // end of the last round that left the target converged; zero: none
 
 	Failing []KeyError `json:"failing,omitempty"` // sorted by key; one without a key is the observation itself
-	Held    []string   `json:"held,omitempty"`    // keys whose deletion is held back, sorted
+	Held    []string   `json:"held,omitempty"`    // keys whose deletion is held back, by the guard or by the order, sorted
 }
 
 // Ready returns nil when the engine runs and every target has converged, else the first reason why not. Deletes that fail or
@@ -105,6 +105,9 @@ func (t *Table[K, V]) publish() {
 	}
 	slices.SortFunc(s.Failing, func(a, b KeyError) int { return cmp.Compare(a.Key, b.Key) })
 	for key := range w.held {
+		s.Held = append(s.Held, fmt.Sprint(key))
+	}
+	for key := range w.passed {
 		s.Held = append(s.Held, fmt.Sprint(key))
 	}
 	slices.Sort(s.Held)

@@ -22,7 +22,8 @@ type work[K comparable, V any] struct {
 	attempts map[K]*attempt  // keys whose last operation failed or has yet to prove that it lasts
 	failing  map[K]*attempt  // those of them that are in trouble
 	told     map[K]*telling  // that a key was in trouble
-	held     map[K]time.Time // keys whose deletion is held back, and since when
+	held     map[K]time.Time // keys whose deletion the guard holds back, and since when
+	passed   map[K]bool      // keys whose deletion passed the guard and waits for those of higher phases
 	doomed   []change[K, V]  // to delete at the end of the round
 	waiting  []string        // targets to wait for
 
@@ -63,16 +64,25 @@ func (t *Table[K, V]) applies(ctx context.Context, r *round) {
 
 // deletes is the table's part in the second half of a round.
 func (t *Table[K, V]) deletes(ctx context.Context, r *round) {
-	r.Held += len(t.work.held)
-	if len(t.work.doomed) > 0 {
+	w := &t.work
+	if len(w.doomed) > 0 {
 		defer t.publish()
 	}
-	for _, c := range t.work.doomed {
-		if ctx.Err() != nil {
-			t.work.lookWanted = true
-			return
+	if r.barred(t.opts.Phase) {
+		t.pause(r)
+	} else {
+		for _, c := range w.doomed {
+			if ctx.Err() != nil {
+				w.lookWanted = true
+				return
+			}
+			t.delete(ctx, r, c)
 		}
-		t.delete(ctx, r, c)
+	}
+	held := len(w.held) + len(w.passed)
+	r.Held += held
+	if held > 0 || t.deleteFailed() {
+		r.bar(t.opts.Phase)
 	}
 }
 
@@ -92,6 +102,7 @@ func (t *Table[K, V]) take(r *round) {
 		// A failed operation may have left anything. A new intention starts without its predecessor's back-off.
 		w.lookWanted = w.lookWanted || w.failing[key] != nil
 		t.forget(key)
+		delete(w.passed, key)
 	}
 	if w.changed == nil {
 		w.changed = changed
