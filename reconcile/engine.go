@@ -34,8 +34,11 @@ func New(o Options) (*Engine, error) {
 		return nil, fmt.Errorf("reconcile: %w", err)
 	}
 	e := &Engine{opts: o, woken: make(chan struct{}, 1), turn: make(chan struct{}, 1)}
-	for _, t := range o.Targets {
+	for i, t := range o.Targets {
 		if err := t.join(e); err != nil {
+			for _, joined := range o.Targets[:i] {
+				joined.leave()
+			}
 			return nil, fmt.Errorf("reconcile: %w", err)
 		}
 	}

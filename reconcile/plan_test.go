@@ -199,6 +199,12 @@ func TestNew(t *testing.T) {
 	require.NoError(t, err)
 	_, err = reconcile.New(reconcile.Options{Targets: []reconcile.Target{a}})
 	require.ErrorContains(t, err, "belongs to another engine")
+
+	free := mk("free", 0)
+	_, err = reconcile.New(reconcile.Options{Targets: []reconcile.Target{free, a}})
+	require.ErrorContains(t, err, `"a": belongs to another engine`)
+	_, err = reconcile.New(reconcile.Options{Targets: []reconcile.Target{free}})
+	require.NoError(t, err, "an engine that could not be made keeps nothing")
 }
 
 func TestConcurrentUse(t *testing.T) {

@@ -17,6 +17,7 @@ type Target interface {
 	check() error
 	settings() settings
 	join(e *Engine) error
+	leave()
 	trigger()
 	due(holdFor time.Duration) time.Time
 	applies(ctx context.Context, r *round)
@@ -189,6 +190,13 @@ func (t *Table[K, V]) join(e *Engine) error {
 	}
 	t.engine = e
 	return nil
+}
+
+// leave takes back join.
+func (t *Table[K, V]) leave() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.engine = nil
 }
 
 func (t *Table[K, V]) trigger() {
