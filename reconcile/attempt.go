@@ -29,6 +29,9 @@ func (t *Table[K, V]) record(ctx context.Context, r *round, c change[K, V], err 
 		w.lookWanted = true // ended by Run, not failed
 		return false
 	}
+	if err == nil {
+		w.writes++
+	}
 	a := w.attempts[c.key]
 	if err == nil && (a == nil || a.err != nil) {
 		delete(w.told, c.key) // should it fail again, that is news

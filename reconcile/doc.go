@@ -17,7 +17,8 @@
 // # Order
 //
 // A round applies (creates and changes) in ascending phase and deletes afterwards, in descending phase, so that what others
-// need comes first and goes last. A target with After waits until the named targets converged.
+// need comes first and goes last. A target with After waits until the named targets converged,
+// and looks afresh when they were written to, for that may have changed what is there.
 //
 // While a target holds deletes back, those of lower phases wait too, for they would take away what the held keys still need. So
 // they do for a delete that failed, until a retry succeeds. After five failures in a row they wait no longer: a key that fails

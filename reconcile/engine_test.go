@@ -277,6 +277,7 @@ func TestOrder(t *testing.T) {
 			require.Equal(t, []string{
 				"one observe", "one apply", "one-after observe", "one-after apply", "two observe", "two apply",
 				"two delete", "one-after delete", "one delete",
+				"one-after observe", // once more, as the one it waits for was written to
 			}, log)
 		}},
 		{"after/waits as a whole until the other converged", func(t *testing.T) {
@@ -300,7 +301,10 @@ func TestOrder(t *testing.T) {
 			pass(30 * time.Second)
 			require.Equal(t, []call{observe(), apply("r"), remove("stray")}, g.Calls())
 			require.True(t, r.target("last").Converged)
-			require.Len(t, r.newRounds(), 1, "the round that converges the one takes the others along")
+			rounds := r.newRounds()
+			require.Len(t, rounds, 2)
+			require.Equal(t, 3, rounds[0].Looks, "the round that converges the one takes the others along")
+			require.Equal(t, 1, rounds[1].Looks, "the last looks again after the delete of what it waits for")
 		}},
 		{"after/looks afresh when the other has come back", func(t *testing.T) {
 			f, device := one(vals{"dev": 1})
@@ -321,6 +325,29 @@ func TestOrder(t *testing.T) {
 			pass(time.Second)
 			require.Equal(t, vals{"r": 1}, g.Vals())
 			require.NoError(t, r.Status().Ready(0))
+		}},
+		{"after/looks afresh in the round in which the other was written to", func(t *testing.T) {
+			f, device := one(vals{"dev": 1, "old": 1})
+			g := reconciletest.NewFake(vals{"r": 1})
+			routes := reconcile.NewTable("routes", g, opts{Phase: 1, After: []reconcile.Target{device}})
+			routes.Replace(vals{"r": 1})
+			f.Before(func(_ context.Context, c call) error {
+				if c.Op != "observe" {
+					g.Remove("r") // as the routes of a device go when it is made anew
+				}
+				return nil
+			})
+			start(t, quiet, device, routes)
+			device.Set("dev", 2)
+			pass(5 * time.Millisecond)
+			require.Equal(t, vals{"r": 1}, g.Vals())
+			device.Unset("old") // deleted after the routes had their turn; the next round follows at once
+			pass(5 * time.Millisecond)
+			require.Equal(t, vals{"r": 1}, g.Vals())
+			g.Calls()
+			routes.Set("s", 2)
+			pass(time.Hour)
+			require.Equal(t, []call{apply("s")}, g.Calls(), "once is enough")
 		}},
 		{"after/looks before its first write", func(t *testing.T) {
 			_, device := one(nil)

@@ -15,13 +15,13 @@ type view[K comparable, V any] struct {
 
 // look observes the store and reports whether there is something to compare with.
 func (t *Table[K, V]) look(ctx context.Context, r *round) bool {
-	w, started := &t.work, time.Now()
+	w, started, trusted := &t.work, time.Now(), t.writesBefore()
 	seen, err := t.observe(ctx, r.opts.Timeout)
 	now := time.Now()
 	if err != nil && ctx.Err() != nil {
 		return false
 	}
-	w.seen, w.lookedAt = seen, now
+	w.seen, w.lookedAt, w.trusted = seen, now, trusted
 	r.Looks++
 	r.active = true
 	if err != nil {

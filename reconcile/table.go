@@ -24,6 +24,7 @@ type Target interface {
 	deletes(ctx context.Context, r *round)
 	plan(ctx context.Context, o Options) TargetPlan
 	converged() bool
+	writes() uint64
 	status() TargetStatus
 }
 

@@ -26,6 +26,8 @@ type work[K comparable, V any] struct {
 	passed   map[K]bool      // keys whose deletion passed the guard and waits for those of higher phases
 	doomed   []change[K, V]  // to delete at the end of the round
 	waiting  []string        // targets to wait for
+	writes   uint64          // applies and deletes that succeeded
+	trusted  uint64          // the writes of the targets in After when the last look began; seen may miss what later ones did
 
 	converged   bool
 	lastSuccess time.Time
@@ -46,6 +48,7 @@ func (t *Table[K, V]) applies(ctx context.Context, r *round) {
 		return
 	}
 	t.take(r)
+	w.lookWanted = w.lookWanted || t.writesBefore() != w.trusted
 	full := w.lookWanted
 	if full && (time.Now().Before(w.lookFrom) || !t.look(ctx, r)) {
 		return
@@ -141,13 +144,25 @@ func (t *Table[K, V]) judge(r *round) {
 
 func (t *Table[K, V]) converged() bool { return t.work.converged }
 
+func (t *Table[K, V]) writes() uint64 { return t.work.writes }
+
+// writesBefore counts the writes of the targets in After. Each may have changed what this target remembers: the kernel drops
+// the routes and neighbours of a device with it.
+func (t *Table[K, V]) writesBefore() uint64 {
+	var n uint64
+	for _, a := range t.opts.After {
+		n += a.writes()
+	}
+	return n
+}
+
 // due returns when the table has something to do without being woken; zero: never.
 func (t *Table[K, V]) due(holdFor time.Duration) time.Time {
 	w := &t.work
 	if len(w.waiting) > 0 {
 		return time.Time{} // the round in which the other targets converge takes this one along
 	}
-	if w.lookWanted {
+	if w.lookWanted || t.writesBefore() != w.trusted {
 		return w.lookFrom
 	}
 	var first time.Time
