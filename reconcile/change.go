@@ -23,7 +23,7 @@ func (t *Table[K, V]) compare(all bool) (applies, deletes []change[K, V]) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	w := &t.work
-	if t.synced != w.synced {
+	if t.synced != w.seen.synced {
 		return nil, nil
 	}
 	if all {

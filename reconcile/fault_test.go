@@ -348,12 +348,37 @@ func TestPartial(t *testing.T) {
 			require.Equal(t, []call{observe(), apply("differs"), remove("stray")}, f.Calls())
 			require.True(t, r.target("one").Converged)
 		}},
-		{"repeats with back-off as long as it lasts", func(t *testing.T) {
-			f, tbl := one(vals{"a": 1})
-			f.Hide("a")
+		{"repeats at least once a second as long as it lasts", func(t *testing.T) {
+			f, tbl := one(nil)
+			f.Hide("other")
 			start(t, quiet, tbl)
 			pass(time.Hour)
-			require.Less(t, len(f.Calls()), 2*(3600/15+20))
+			require.InDelta(t, 3600, len(f.Calls()), 10)
+			f.Hide()
+			f.Put("stray", 1)
+			pass(time.Second)
+			require.Empty(t, f.Vals())
+		}},
+		{"a new key is added at once, however long it lasts", func(t *testing.T) {
+			f, tbl := one(nil)
+			f.Hide("other")
+			start(t, quiet, tbl)
+			pass(time.Hour + 300*time.Millisecond)
+			f.Calls()
+			tbl.Set("new", 1)
+			pass(5 * time.Millisecond)
+			require.Equal(t, []call{apply("new")}, f.Calls())
+		}},
+		{"the first replace waits for a look of its own all the same", func(t *testing.T) {
+			f := reconciletest.NewFake(vals{"a": 1})
+			f.Hide("a")
+			tbl := reconcile.NewTable("one", f, opts{})
+			start(t, quiet, tbl)
+			pass(10*time.Minute + 300*time.Millisecond)
+			f.Hide()
+			tbl.Replace(vals{"a": 1})
+			pass(time.Minute)
+			require.Empty(t, writes(f.Calls()))
 		}},
 	})
 }

@@ -128,6 +128,34 @@ func TestGuard(t *testing.T) {
 			pass(time.Hour)
 			require.Len(t, f.Vals(), 40)
 		}},
+		{"a partial look does not forget since when deletes are held", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			r := start(t, quiet, tbl)
+			tbl.Replace(nil)
+			pass(5 * time.Second)
+			f.Hide("other")
+			r.Trigger()
+			pass(time.Second)
+			require.Len(t, r.target("one").Held, 40)
+			f.Hide()
+			pass(4*time.Second + 10*time.Millisecond)
+			require.Empty(t, f.Vals())
+		}},
+		{"a key that was wanted again during partial looks is held anew", func(t *testing.T) {
+			f, tbl := one(many(40, 1))
+			r := start(t, quiet, tbl)
+			tbl.Replace(nil)
+			pass(5 * time.Second)
+			f.Hide("other")
+			r.Trigger()
+			pass(time.Second)
+			tbl.Set("k00000", 1)
+			pass(time.Second)
+			tbl.Unset("k00000")
+			f.Hide()
+			pass(4 * time.Second)
+			require.Equal(t, vals{"k00000": 1}, f.Vals())
+		}},
 		{"share 1 and a negative floor/never hold, hold everything", func(t *testing.T) {
 			f, tbl := one(many(40, 1))
 			g := reconciletest.NewFake(vals{"a": 1})

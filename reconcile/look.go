@@ -11,7 +11,12 @@ type view[K comparable, V any] struct {
 	vals    map[K]V
 	known   bool // false: the last look failed, vals is meaningless
 	partial bool // absence from vals and the values in it prove nothing
+	synced  bool // the wanted state was complete when the look began
 }
+
+// partialRetry is the longest wait after a partial look, unless looking takes longer: until a complete one nothing is changed
+// or deleted.
+const partialRetry = time.Second
 
 // look observes the store and reports whether there is something to compare with.
 func (t *Table[K, V]) look(ctx context.Context, r *round) bool {
@@ -21,12 +26,17 @@ func (t *Table[K, V]) look(ctx context.Context, r *round) bool {
 	if err != nil && ctx.Err() != nil {
 		return false
 	}
+	seen.synced = w.synced
 	w.seen, w.lookedAt, w.trusted = seen, now, trusted
 	r.Looks++
 	r.active = true
 	if err != nil {
 		w.lookTries++
-		w.lookFrom = now.Add(r.backoff(w.lookTries))
+		wait := r.backoff(w.lookTries)
+		if seen.partial {
+			wait = max(min(wait, partialRetry), now.Sub(started))
+		}
+		w.lookFrom = now.Add(wait)
 		w.lookError = KeyError{Target: t.name, Tries: w.lookTries, Retry: w.lookFrom, Err: err}
 		t.reportLook(r)
 		return seen.known

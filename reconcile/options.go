@@ -17,7 +17,7 @@ type Options struct {
 	Timeout  time.Duration // of one call of a store; default 10 s
 
 	BackoffMin time.Duration // before the first retry of a failed key or observation; default 100 ms
-	BackoffMax time.Duration // the limit of its doubling; default 30 s
+	BackoffMax time.Duration // the limit of its doubling; default 30 s, after a partial observation no more than 1 s
 
 	MaxDeleteShare float64       // of a target's observed keys that may be deleted in one round; default 0.5, 1: any share
 	DeleteFloor    int           // this many deletes are always allowed; default 10, negative: none

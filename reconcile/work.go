@@ -38,7 +38,8 @@ func newWork[K comparable, V any]() work[K, V] {
 }
 
 // applies is the table's part in the first half of a round: look if need be, compare, create and change. What is to be
-// deleted is left for the second half.
+// deleted is left for the second half. While a look has to wait, the keys that changed do not: they are compared with what is
+// remembered, if anything is.
 func (t *Table[K, V]) applies(ctx context.Context, r *round) {
 	w := &t.work
 	w.doomed, w.waiting = nil, t.unconverged()
@@ -49,8 +50,8 @@ func (t *Table[K, V]) applies(ctx context.Context, r *round) {
 	}
 	t.take(r)
 	w.lookWanted = w.lookWanted || t.writesBefore() != w.trusted
-	full := w.lookWanted
-	if full && (time.Now().Before(w.lookFrom) || !t.look(ctx, r)) {
+	full := w.lookWanted && !time.Now().Before(w.lookFrom)
+	if full && !t.look(ctx, r) || !w.seen.known {
 		return
 	}
 	applies, deletes := t.compare(full)
@@ -62,7 +63,9 @@ func (t *Table[K, V]) applies(ctx context.Context, r *round) {
 		t.apply(ctx, r, c)
 	}
 	w.changed = nil
-	w.doomed = t.guard(r, deletes, full)
+	if !w.seen.partial { // else it says nothing about deletes, those held included
+		w.doomed = t.guard(r, deletes, full)
+	}
 }
 
 // deletes is the table's part in the second half of a round.
@@ -105,6 +108,7 @@ func (t *Table[K, V]) take(r *round) {
 		// A failed operation may have left anything. A new intention starts without its predecessor's back-off.
 		w.lookWanted = w.lookWanted || w.failing[key] != nil
 		t.forget(key)
+		delete(w.held, key)
 		delete(w.passed, key)
 	}
 	if w.changed == nil {
