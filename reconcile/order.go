@@ -1,5 +1,7 @@
 package reconcile
 
+import "slices"
+
 // grace is for how many failures in a row of a delete those of lower phases wait for it, about a second and a half with the
 // default back-off. One that fails for ever must not keep everything below it for ever.
 const grace = 5
@@ -47,8 +49,7 @@ func (t *Table[K, V]) deleteFailed() bool {
 // hold marks, as held, the deletes of a plan that would have to wait for held ones of a higher phase.
 func (p Plan) hold() {
 	var r round
-	for i := len(p.Targets) - 1; i >= 0; i-- {
-		t := p.Targets[i]
+	for _, t := range slices.Backward(p.Targets) {
 		for j := range t.Changes {
 			c := &t.Changes[j]
 			c.Held = c.Held || c.Op == Remove && r.barred(t.Phase)

@@ -39,7 +39,8 @@ type settings struct {
 
 // TableOptions configure a [Table]. The zero value is usable.
 type TableOptions[K comparable, V any] struct {
-	// Phase orders targets: applied in ascending, deleted in descending phase.
+	// Phase orders targets: applied in ascending, deleted in descending phase. Deletes wait for held or failed ones of higher
+	// phases, not of their own.
 	Phase int
 	// After names targets that must have converged, else this one waits as a whole, deletes included. Their phase must not be
 	// higher. One key that cannot be applied keeps its target from converging, so wait for what is truly needed, such as a
