@@ -47,6 +47,7 @@ func (c *Conn) Addrs(netlink.Link, int) ([]netlink.Addr, error) { return nil, er
 func (c *Conn) Routes(*netlink.Route, uint64, int) ([]netlink.Route, error) {
 	return nil, errUnsupported
 }
+func (c *Conn) SpanningTree(netlink.Link) (bool, error) { return false, errUnsupported }
 func (c *Conn) BridgePort(netlink.Link) (netlink.Protinfo, error) {
 	return netlink.Protinfo{}, errUnsupported
 }
