@@ -103,10 +103,6 @@ func TestWritesAreCountedAndHaveEffect(t *testing.T) {
 			}},
 		{"SetNoMaster", func() error { return c.SetNoMaster(byName("peer")) },
 			func(t *testing.T) { assert.Zero(t, link(t, "peer").MasterIndex) }},
-		{"SetPromisc/on", func() error { return c.SetPromisc(byName("peer"), true) },
-			func(t *testing.T) { assert.Equal(t, 1, link(t, "peer").Promisc) }},
-		{"SetPromisc/off", func() error { return c.SetPromisc(byName("peer"), false) },
-			func(t *testing.T) { assert.Equal(t, 0, link(t, "peer").Promisc) }},
 		{"SetARP/off", func() error { return c.SetARP(byName("peer"), false) },
 			func(t *testing.T) { assert.NotZero(t, link(t, "peer").RawFlags&syscall.IFF_NOARP) }},
 		{"SetARP/on", func() error { return c.SetARP(byName("peer"), true) },
@@ -320,19 +316,6 @@ func TestAddLinkUnderMaster(t *testing.T) {
 		_, err := c.Link("w")
 		require.ErrorIs(t, err, nl.ErrNotFound, "nothing stays behind")
 	})
-}
-
-func TestSetNS(t *testing.T) {
-	testenv.Kernel(t, testenv.Veth)
-	c, other := open(t), open(t)
-	veth := pair(t, c, "v")
-	before := c.Writes()
-	require.NoError(t, c.SetNS(veth, other.NS()))
-	assert.Equal(t, uint64(1), c.Writes()-before)
-	_, err := c.Link("v")
-	require.ErrorIs(t, err, nl.ErrNotFound)
-	_, err = other.Link("v")
-	require.NoError(t, err)
 }
 
 func TestInterruptedDumpReturnsDataAndErrPartial(t *testing.T) {

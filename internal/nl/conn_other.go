@@ -67,9 +67,7 @@ func (c *Conn) SetName(netlink.Link, string) error            { return errUnsupp
 func (c *Conn) SetAlias(netlink.Link, string) error           { return errUnsupported }
 func (c *Conn) SetMaster(netlink.Link, netlink.Link) error    { return errUnsupported }
 func (c *Conn) SetNoMaster(netlink.Link) error                { return errUnsupported }
-func (c *Conn) SetNS(netlink.Link, *netns.NS) error           { return errUnsupported }
 func (c *Conn) SetHairpin(netlink.Link, bool) error           { return errUnsupported }
-func (c *Conn) SetPromisc(netlink.Link, bool) error           { return errUnsupported }
 func (c *Conn) SetARP(netlink.Link, bool) error               { return errUnsupported }
 func (c *Conn) ReplaceAddr(netlink.Link, *netlink.Addr) error { return errUnsupported }
 func (c *Conn) DelAddr(netlink.Link, *netlink.Addr) error     { return errUnsupported }

@@ -10,8 +10,6 @@ import (
 	"github.com/vishvananda/netlink"
 	nlsys "github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
-
-	"github.com/cnikit/cnikit/internal/netns"
 )
 
 // Link returns the link with this name, or an error that matches [ErrNotFound].
@@ -183,26 +181,11 @@ func (c *Conn) SetNoMaster(l netlink.Link) error {
 	return c.onLink("release from its master link", l, c.plain.LinkSetNoMaster)
 }
 
-// SetNS moves a link to another namespace.
-func (c *Conn) SetNS(l netlink.Link, ns *netns.NS) error {
-	return c.onLink(fmt.Sprintf("move to namespace %s link", ns.Path()), l, func(l netlink.Link) error {
-		return c.plain.LinkSetNsFd(l, ns.Fd())
-	})
-}
-
 // SetHairpin lets a bridge send frames back out of the port they came in by.
 func (c *Conn) SetHairpin(l netlink.Link, on bool) error {
 	return c.onLink("set hairpin mode of bridge port", l, func(l netlink.Link) error {
 		return c.plain.LinkSetHairpin(l, on)
 	})
-}
-
-// SetPromisc switches promiscuous mode.
-func (c *Conn) SetPromisc(l netlink.Link, on bool) error {
-	if on {
-		return c.onLink("set promiscuous link", l, c.plain.SetPromiscOn)
-	}
-	return c.onLink("set not promiscuous link", l, c.plain.SetPromiscOff)
 }
 
 // SetARP switches the resolution of neighbours' addresses, which is on by default.
