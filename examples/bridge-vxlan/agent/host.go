@@ -40,7 +40,9 @@ func (a *agent) hostRoutes() ([]netip.Prefix, error) {
 	}
 	var found []netip.Prefix
 	for _, link := range links {
-		if link.Name == a.opts.bridge || link.Kind == "vxlan" {
+		// A bridge's port has no routes, and a node has one for each pod; to ask for those
+		// of one link has the kernel walk all.
+		if link.Name == a.opts.bridge || link.Kind == "vxlan" || link.Master != 0 {
 			continue
 		}
 		routes, err := host.Routes(link.Name)
