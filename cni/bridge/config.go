@@ -57,6 +57,17 @@ type Config struct {
 	// DNS goes into the result instead of that of the IPAM plugin.
 	DNS cni.DNS `json:"dns"`
 
+	// ReadyFile is where the node agent says whether the node is ready: a JSON object with
+	// "ready" (a boolean) and, while that is false, "reason" (a text); other keys are
+	// ignored. An absolute path under /run, where nothing survives a reboot. The agent
+	// replaces the file whole (rename) and leaves it when it ends, so that its absence does
+	// not count. Only STATUS reads it. Default: none.
+	ReadyFile string `json:"readyFile"`
+
+	// TunnelDevice is the interface of the node through which containers reach other nodes.
+	// Only STATUS looks at it: it has to be there and to be on. Default: none.
+	TunnelDevice string `json:"tunnelDevice"`
+
 	unserved
 }
 
@@ -79,6 +90,9 @@ func (c Config) Validate() error {
 			Fix: "use up to 15 letters, digits, dots, dashes and underscores, such as " + defaultBridge}
 	}
 	if err := c.checkMTU(); err != nil {
+		return err
+	}
+	if err := c.validateReady(); err != nil {
 		return err
 	}
 	if err := c.IPAM.validate(); err != nil {

@@ -44,6 +44,15 @@
 // bridge has the bridge's name, or the bridge runs a spanning tree protocol: new ports
 // would not forward for half a minute. ADD refuses both.
 //
+// Where a node agent sees to the way to other nodes, STATUS speaks for it, too: with
+// [Config.ReadyFile] it answers code 50 while the agent has not reported since the node
+// started, or reports that it is not ready, with the agent's reason as the message; with
+// [Config.TunnelDevice] when that interface is missing or down. A kubelet shows the
+// message in the Node's Ready condition. An agent that is merely absent leaves STATUS
+// good. No other command looks at either: a container that an ADD has promised is not
+// lost to an outage of the overlay, and DEL always works. STATUS is of CNI 1.1.0, so that
+// for a runtime of an older version neither key does anything.
+//
 // Behind other plugins in a chain, the plugin adds its interfaces, addresses and routes
 // to the previous result. An interface named CNI_IFNAME that is there already is an
 // error, as the specification demands of plugins that make interfaces.

@@ -37,6 +37,9 @@ func status(ctx context.Context, r *cni.Request[Config]) error {
 		return err
 	}
 	defer node.Close()
+	if err := checkReady(node, r.Config); err != nil {
+		return cni.Errorf(cni.CodeNotAvailable, "%w", err)
+	}
 	if err := checkBridge(node, r.Config); err != nil {
 		return cni.Errorf(cni.CodeNotAvailable, "%w", err)
 	}
