@@ -2,7 +2,6 @@ package install
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/netip"
 )
 
@@ -13,6 +12,12 @@ type Network struct {
 	MTU     int      // bytes; 0 leaves it to the plugin
 	Subnets []Subnet // the node's Pod CIDRs; a pod gets an address of each
 	DataDir string   // where the IPAM plugin keeps its leases; empty leaves it to the plugin
+
+	// ReadyFile is a file that says whether pods can be attached, for the plugin's STATUS; absolute and under /run, so that it
+	// goes with a reboot. Empty: none.
+	ReadyFile string
+	// TunnelDevice is an interface without which STATUS says that the network is not ready. Empty: none.
+	TunnelDevice string
 
 	BridgeType string // name of the plugin executable; default "cnikit-bridge"
 	IPAMType   string // likewise; default "cnikit-ipam"
@@ -32,34 +37,22 @@ type Subnet struct {
 	Gateway netip.Addr   // the address of the bridge; zero leaves it to the IPAM plugin, which takes the first one
 }
 
-// The parts of the document, in the order in which they are written.
-type (
-	conflist struct {
-		CNIVersion  string            `json:"cniVersion"`
-		CNIVersions []string          `json:"cniVersions"`
-		Name        string            `json:"name"`
-		Plugins     []json.RawMessage `json:"plugins"`
+// FirstGateway returns the gateway, or the one that an IPAM plugin takes when it is left to it: the first address behind that
+// of the network.
+func (s Subnet) FirstGateway() netip.Addr {
+	if s.Gateway.IsValid() {
+		return s.Gateway
 	}
-	bridgeConf struct {
-		Type             string   `json:"type"`
-		Bridge           string   `json:"bridge"`
-		IsGateway        bool     `json:"isGateway"`
-		IsDefaultGateway bool     `json:"isDefaultGateway"`
-		ForceAddress     bool     `json:"forceAddress"`
-		HairpinMode      bool     `json:"hairpinMode"`
-		MTU              int      `json:"mtu,omitempty"`
-		IPAM             ipamConf `json:"ipam"`
+	return s.Prefix.Addr().Next()
+}
+
+// Family returns 4 or 6.
+func (s Subnet) Family() int {
+	if s.Prefix.Addr().Is4() {
+		return 4
 	}
-	ipamConf struct {
-		Type    string        `json:"type"`
-		DataDir string        `json:"dataDir,omitempty"`
-		Ranges  [][]rangeConf `json:"ranges"`
-	}
-	rangeConf struct {
-		Subnet  netip.Prefix `json:"subnet"`
-		Gateway netip.Addr   `json:"gateway,omitzero"`
-	}
-)
+	return 6
+}
 
 // Conflist renders the network configuration list of a network. The same network always gives the same bytes.
 //
@@ -67,37 +60,14 @@ type (
 // one the highest that it knows.
 //
 // What no plugin could work with is refused, with a [*cni.FieldError] that names the key as it would be written.
+//
+// It is [DefaultTemplate], rendered. For other plugins, or other settings, see [ParseTemplate].
 func Conflist(n Network) ([]byte, error) {
-	n.BridgeType, n.IPAMType = orDefault(n.BridgeType, "cnikit-bridge"), orDefault(n.IPAMType, "cnikit-ipam")
-	if err := n.validate(); err != nil {
+	t, err := ParseTemplate(DefaultTemplate)
+	if err != nil {
 		return nil, err
 	}
-	first, err := json.Marshal(n.bridge())
-	if err != nil {
-		return nil, fmt.Errorf("render conflist: %w", err)
-	}
-	data, err := json.MarshalIndent(conflist{
-		CNIVersion:  "1.0.0",
-		CNIVersions: []string{"1.0.0", "1.1.0"},
-		Name:        n.Name,
-		Plugins:     append([]json.RawMessage{first}, n.Chained...),
-	}, "", "  ")
-	if err != nil {
-		return nil, fmt.Errorf("render conflist: %w", err)
-	}
-	return append(data, '\n'), nil
-}
-
-func (n Network) bridge() bridgeConf {
-	b := bridgeConf{
-		Type: n.BridgeType, Bridge: n.Bridge, MTU: n.MTU,
-		IsGateway: true, IsDefaultGateway: !n.NoDefaultGateway, ForceAddress: n.ForceAddress, HairpinMode: !n.NoHairpin,
-		IPAM: ipamConf{Type: n.IPAMType, DataDir: n.DataDir},
-	}
-	for _, s := range n.Subnets {
-		b.IPAM.Ranges = append(b.IPAM.Ranges, []rangeConf{{Subnet: s.Prefix, Gateway: s.Gateway}})
-	}
-	return b
+	return t.Render(n)
 }
 
 func orDefault(s, otherwise string) string {

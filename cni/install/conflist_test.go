@@ -3,6 +3,7 @@ package install
 import (
 	"encoding/json"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/types"
@@ -85,6 +86,16 @@ func TestConflist(t *testing.T) {
 		require.Equal(t, "cnikit-ipam", list.Plugins[0].IPAM.Type)
 		require.True(t, list.Plugins[1].Capabilities["portMappings"])
 	})
+	t.Run("what STATUS looks at", func(t *testing.T) {
+		n := sample()
+		n.ReadyFile, n.TunnelDevice = "/run/cnikit/status.json", "cnikit.5000"
+		got, err := Conflist(n)
+		require.NoError(t, err)
+		want := strings.Replace(rendered, `"mtu": 1450,`, `"mtu": 1450,
+      "readyFile": "/run/cnikit/status.json",
+      "tunnelDevice": "cnikit.5000",`, 1)
+		require.Equal(t, want, string(got))
+	})
 	t.Run("options", func(t *testing.T) {
 		n := sample()
 		n.NoDefaultGateway, n.NoHairpin, n.ForceAddress, n.BridgeType, n.IPAMType = true, true, true, "my-bridge", "my-ipam"
@@ -145,6 +156,11 @@ func TestConflistRefuses(t *testing.T) {
 		{"gateway/network address", subnet("10.1.2.0/24", "10.1.2.0"), `is the network address`},
 		{"gateway/broadcast address", subnet("10.1.2.0/24", "10.1.2.255"), `is the broadcast address`},
 		{"data dir/relative", func(n *Network) { n.DataDir = "var" }, `ipam.dataDir="var": is not an absolute path`},
+		{"ready file/relative", func(n *Network) { n.ReadyFile = "ready" }, `readyFile="ready": is no path below /run; use a file there`},
+		{"ready file/survives a reboot", func(n *Network) { n.ReadyFile = "/var/lib/ready" }, `readyFile="/var/lib/ready"`},
+		{"ready file/leads out", func(n *Network) { n.ReadyFile = "/run/../etc/ready" }, `readyFile="/run/../etc/ready"`},
+		{"ready file/the directory itself", func(n *Network) { n.ReadyFile = "/run/" }, `readyFile="/run/"`},
+		{"tunnel device/slash", func(n *Network) { n.TunnelDevice = "a/b" }, `tunnelDevice="a/b": is no interface name`},
 		{"types/a path", func(n *Network) { n.BridgeType = "/opt/x" }, `type="/opt/x": is no name of an executable`},
 		{"types/a path for ipam", func(n *Network) { n.IPAMType = "../x" }, `ipam.type="../x"`},
 		{"chained/no object", func(n *Network) { n.Chained[0] = []byte(`[]`) }, `plugins[1]="[]": is not the configuration of a plugin`},

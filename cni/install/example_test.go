@@ -66,3 +66,51 @@ func ExampleConflist() {
 	// Output:
 	// ipam.ranges[0].gateway="10.9.9.1": is not in the subnet 10.1.2.0/24; use an address of it that pods could have, such as 10.1.2.1
 }
+
+// An operator brings other plugins: a template says how their conflist follows the network.
+func ExampleTemplate() {
+	template, err := install.ParseTemplate(`{
+		"cniVersion": "1.0.0",
+		"name": {{json .Name}},
+		"plugins": [{
+			"type": "bridge", "bridge": {{json .Bridge}}, "mtu": {{.MTU}}, "isDefaultGateway": true,
+			"ipam": {"type": "host-local", "ranges": [
+				{{- range $i, $s := .Subnets}}{{if $i}},{{end}}[{"subnet": {{json .Prefix}}, "gateway": {{json .FirstGateway}}}]{{end -}}
+			]}
+		}]
+	}`)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	conflist, err := template.Render(install.Network{
+		Name: "pods", Bridge: "cni0", MTU: 1450,
+		Subnets: []install.Subnet{{Prefix: netip.MustParsePrefix("10.1.2.0/24")}},
+	})
+	fmt.Print(string(conflist), err)
+	// Output:
+	// {
+	//   "cniVersion": "1.0.0",
+	//   "name": "pods",
+	//   "plugins": [
+	//     {
+	//       "type": "bridge",
+	//       "bridge": "cni0",
+	//       "mtu": 1450,
+	//       "isDefaultGateway": true,
+	//       "ipam": {
+	//         "type": "host-local",
+	//         "ranges": [
+	//           [
+	//             {
+	//               "subnet": "10.1.2.0/24",
+	//               "gateway": "10.1.2.1"
+	//             }
+	//           ]
+	//         ]
+	//       }
+	//     }
+	//   ]
+	// }
+	// <nil>
+}

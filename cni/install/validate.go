@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,8 @@ func (n Network) validate() error {
 	}{
 		{"name", n.Name, isNetworkName(n.Name), "is no network name", "begin with a letter or digit, then use letters, digits, '_', '.' and '-'"},
 		{"bridge", n.Bridge, isIfName(n.Bridge), "is no interface name", "use up to 15 letters, digits, dots, dashes and underscores, such as cni0"},
+		{"readyFile", n.ReadyFile, n.ReadyFile == "" || isVolatile(n.ReadyFile), "is no path below /run", "use a file there, such as /run/cnikit/status.json: what it says must not survive a reboot"},
+		{"tunnelDevice", n.TunnelDevice, n.TunnelDevice == "" || isIfName(n.TunnelDevice), "is no interface name", "use the name of the tunnel's device, up to 15 characters"},
 		{"type", n.BridgeType, isPlugin(n.BridgeType), "is no name of an executable", "give its name without a path"},
 		{"ipam.type", n.IPAMType, isPlugin(n.IPAMType), "is no name of an executable", "give its name without a path"},
 		{"ipam.dataDir", n.DataDir, n.DataDir == "" || filepath.IsAbs(n.DataDir), "is not an absolute path", "start it with a slash"},
@@ -143,6 +146,9 @@ func isIfName(s string) bool {
 	reserved := slices.Contains([]string{"", ".", "..", "all", "default"}, s)
 	return !reserved && len(s) <= maxIfName && strings.IndexFunc(s, bad) < 0
 }
+
+// isVolatile reports whether a path, without "..", is below /run, which is empty after a reboot.
+func isVolatile(s string) bool { return path.Clean(s) == s && strings.HasPrefix(s, "/run/") }
 
 // isPlugin reports whether s is a file name that can be searched for.
 func isPlugin(s string) bool {
