@@ -1,11 +1,14 @@
 package disk
 
 import (
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -57,6 +60,36 @@ func TestReplace(t *testing.T) {
 		got, err := os.ReadFile(target)
 		require.NoError(t, err)
 		assert.Equal(t, "untouched", string(got))
+	})
+}
+
+func TestStage(t *testing.T) {
+	t.Run("nothing has the final name before the commit", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "file")
+		staged, err := Stage(filepath.Dir(path), ".new-*", strings.NewReader("content"), 0o755)
+		require.NoError(t, err)
+		require.NoFileExists(t, path)
+		require.NoError(t, Commit(staged, path))
+		requireNames(t, filepath.Dir(path), "file")
+		got, err := os.ReadFile(path)
+		require.NoError(t, err)
+		assert.Equal(t, "content", string(got))
+	})
+	t.Run("a reader that fails leaves nothing", func(t *testing.T) {
+		dir := t.TempDir()
+		cut := io.MultiReader(strings.NewReader("half"), iotest.ErrReader(io.ErrUnexpectedEOF))
+		_, err := Stage(dir, ".new-*", cut, 0o755)
+		require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+		requireNames(t, dir)
+	})
+	t.Run("a commit that fails leaves the old file alone", func(t *testing.T) {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "taken")
+		require.NoError(t, os.MkdirAll(filepath.Join(path, "in the way"), 0o700))
+		staged, err := Stage(dir, ".new-*", strings.NewReader("content"), 0o755)
+		require.NoError(t, err)
+		require.Error(t, Commit(staged, path))
+		requireNames(t, dir, "taken")
 	})
 }
 
