@@ -27,6 +27,7 @@ const (
 	clientGo   = "k8s.io/client-go/..."
 	apiMachine = "k8s.io/apimachinery/..."
 	kubeAPI    = "k8s.io/api/..."
+	logr       = "github.com/go-logr/logr"
 )
 
 // fixtures are the internal packages that tests and kits are built on.
@@ -67,7 +68,7 @@ var table = []row{
 	{path: "overlay/vxlan", own: []string{"internal/netns", "internal/nft", "internal/nl", "overlay", "reconcile"}, third: []string{netlink}, why: "a backend per package, so that nobody pays for another backend's kernel"},
 	{path: "overlay/filter", own: []string{"internal/netns", "internal/nft", "internal/nl", "overlay", "reconcile"}, third: []string{netlink}, why: "a table of its own, usable with any backend"},
 	{path: "overlay/file", own: []string{"internal/disk", "overlay"}, third: []string{fsnotify}, why: "a source per package, so that nobody pays for another source's client"},
-	{path: "overlay/kube", own: []string{"overlay"}, third: []string{clientGo, apiMachine, kubeAPI}, why: "with datapath/extension/kube the only one that knows Kubernetes"},
+	{path: "overlay/kube", own: []string{"overlay"}, third: []string{clientGo, apiMachine, kubeAPI, logr}, why: "with datapath/extension/kube the only one that knows Kubernetes; logr leads client-go's log into ours"},
 	{path: "overlay/metrics", own: []string{"overlay", "reconcile"}, third: []string{prometheus}, why: "only who wants Prometheus pays for it"},
 	{path: "overlay/overlaytest", own: append([]string{"overlay", "reconcile"}, fixtures...), third: []string{netlink}, why: "a kit is imported by other people's tests: no assertion library becomes theirs"},
 
@@ -79,6 +80,7 @@ var table = []row{
 	{path: "datapath/datapathtest", own: append([]string{"datapath"}, fixtures...), third: []string{netlink, ebpf}, why: "a kit is imported by other people's tests: no assertion library becomes theirs"},
 
 	{path: "examples/...", own: []string{"public"}, why: "an example that needs an internal package shows a gap in the API"},
+	{path: "examples/bridge-vxlan/deploy/mkimage", own: []string{"public", "examples/bridge-vxlan/deploy/image"}, why: "the one example with a package of its own, which tests use without the command"},
 }
 
 // forTests is what _test.go files may import beyond the row of their package; the
@@ -100,6 +102,7 @@ var brings = map[string][]string{
 	"github.com/vishvananda/netlink":     {"github.com/vishvananda/netns", "golang.org/x/sys"},
 	"github.com/vishvananda/netns":       {"golang.org/x/sys"},
 	"github.com/fsnotify/fsnotify":       {"golang.org/x/sys"},
+	"github.com/go-logr/logr":            nil,
 	"github.com/cilium/ebpf":             {"golang.org/x/sys"},
 	"github.com/google/nftables": {
 		"github.com/mdlayher/netlink", "github.com/mdlayher/socket",

@@ -1,0 +1,395 @@
+package kube
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/cnikit/cnikit/overlay"
+)
+
+// created is when the Nodes of the tests were created.
+var created = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// apiNode returns a Node with a Pod CIDR and an address that follow from i, and everything that a real one has besides.
+func apiNode(name string, i int) *corev1.Node {
+	n := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: name, UID: types.UID(fmt.Sprintf("uid-%d", i)), CreationTimestamp: metav1.NewTime(created),
+			Labels: map[string]string{"kubernetes.io/hostname": name},
+		},
+		Spec: corev1.NodeSpec{
+			PodCIDR:  fmt.Sprintf("10.%d.%d.0/24", i/256, i%256),
+			PodCIDRs: []string{fmt.Sprintf("10.%d.%d.0/24", i/256, i%256), fmt.Sprintf("fd00:0:0:%x::/64", i)},
+		},
+		Status: corev1.NodeStatus{Addresses: []corev1.NodeAddress{
+			{Type: corev1.NodeHostName, Address: name},
+			{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("192.0.%d.%d", i/256, i%256)},
+		}},
+	}
+	return n
+}
+
+// overlayNode is what is to come of apiNode.
+func overlayNode(name string, i int) overlay.Node {
+	return overlay.Node{
+		Name: name, UID: fmt.Sprintf("uid-%d", i), Created: created,
+		PodCIDRs:  []string{fmt.Sprintf("10.%d.%d.0/24", i/256, i%256), fmt.Sprintf("fd00:0:0:%x::/64", i)},
+		Addresses: []string{fmt.Sprintf("192.0.%d.%d", i/256, i%256)},
+	}
+}
+
+// heartbeat returns n with another status, as a kubelet reports it.
+func heartbeat(n *corev1.Node, i int) *corev1.Node {
+	n = n.DeepCopy()
+	n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.NewTime(created.Add(time.Duration(i) * time.Second))}}
+	return n
+}
+
+// call is a call of a sink or of a callback.
+type call struct {
+	op    string // Replace, Upsert, Delete, error, good
+	nodes []overlay.Node
+	name  string
+	err   error
+}
+
+// running is a source that runs.
+type running struct {
+	t     *testing.T
+	calls chan call
+	stop  func() error // ends it and returns what Run returned
+}
+
+func (r *running) Replace(nodes []overlay.Node) { r.calls <- call{op: "Replace", nodes: nodes} }
+func (r *running) Upsert(n overlay.Node) {
+	r.calls <- call{op: "Upsert", name: n.Name, nodes: []overlay.Node{n}}
+}
+func (r *running) Delete(name string) { r.calls <- call{op: "Delete", name: name} }
+
+func start(t *testing.T, config *rest.Config, o Options) *running {
+	t.Helper()
+	r := &running{t: t, calls: make(chan call, 10000)}
+	o.OnError = func(err error) { r.calls <- call{op: "error", err: err} }
+	o.OnGood = func() { r.calls <- call{op: "good"} }
+	source, err := New(config, o)
+	require.NoError(t, err)
+	r.run(source, r)
+	return r
+}
+
+func (r *running) run(source *Source, sink overlay.Sink) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- source.Run(ctx, sink) }()
+	stopped := false
+	r.stop = func() error {
+		cancel()
+		stopped = true
+		select {
+		case err := <-ended:
+			return err
+		case <-time.After(5 * time.Second):
+			return fmt.Errorf("Run goes on after the end of its context")
+		}
+	}
+	r.t.Cleanup(func() {
+		if !stopped {
+			assert.NoError(r.t, r.stop())
+		}
+	})
+}
+
+func (a *apiServer) config() *rest.Config { return &rest.Config{Host: "http://" + a.address} }
+
+func (r *running) next() call {
+	r.t.Helper()
+	select {
+	case c := <-r.calls:
+		return c
+	case <-time.After(20 * time.Second):
+		require.FailNow(r.t, "nothing was delivered")
+		return call{}
+	}
+}
+
+func (r *running) requireReplace(want ...overlay.Node) {
+	r.t.Helper()
+	c := r.next()
+	require.Equal(r.t, "Replace", c.op, "%+v", c)
+	require.Equal(r.t, want, c.nodes)
+}
+
+func (r *running) requireUpsert(want overlay.Node) {
+	r.t.Helper()
+	c := r.next()
+	require.Equal(r.t, "Upsert", c.op, "%+v", c)
+	require.Equal(r.t, want, c.nodes[0])
+}
+
+func (r *running) requireDelete(name string) {
+	r.t.Helper()
+	require.Equal(r.t, call{op: "Delete", name: name}, r.next())
+}
+
+func (r *running) requireError(texts ...string) error {
+	r.t.Helper()
+	c := r.next()
+	require.Equal(r.t, "error", c.op, "%+v", c)
+	for _, text := range texts {
+		require.ErrorContains(r.t, c.err, text)
+	}
+	return c.err
+}
+
+func (r *running) requireGood() {
+	r.t.Helper()
+	require.Equal(r.t, call{op: "good"}, r.next())
+}
+
+// kinds are the API servers that a source meets.
+func kinds() map[string]behavior {
+	return map[string]behavior{
+		"protobuf, streamed list": {},
+		"protobuf, list":          {noStream: true},
+		"JSON, streamed list":     {json: true},
+		"JSON, list":              {json: true, noStream: true},
+	}
+}
+
+func TestRun(t *testing.T) {
+	t.Parallel()
+	for name, b := range kinds() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPIServer(t, b, apiNode("a", 1), apiNode("b", 2))
+			r := start(t, a.config(), Options{})
+			r.requireReplace(overlayNode("a", 1), overlayNode("b", 2))
+
+			a.put(apiNode("c", 3))
+			r.requireUpsert(overlayNode("c", 3))
+			a.bookmark()
+			for i := range 100 {
+				a.put(heartbeat(apiNode("a", 1), i))
+			}
+			a.put(apiNode("a", 4)) // the next call is about this change, not about a heartbeat
+			r.requireUpsert(overlayNode("a", 4))
+			a.remove("b")
+			r.requireDelete("b")
+
+			a.endWatches()
+			a.put(apiNode("d", 5))
+			r.requireUpsert(overlayNode("d", 5))
+			require.NoError(t, r.stop())
+			require.Empty(t, r.calls)
+		})
+	}
+}
+
+func TestRunWithoutNodes(t *testing.T) {
+	t.Parallel()
+	a := newAPIServer(t, behavior{})
+	r := start(t, a.config(), Options{})
+	c := r.next()
+	require.Equal(t, "Replace", c.op, "an empty cluster is a complete one")
+	require.Empty(t, c.nodes)
+}
+
+func TestRelist(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]behavior{"streamed list": {}, "list": {noStream: true}} {
+		t.Run("what happened unseen arrives/"+name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPIServer(t, b, apiNode("a", 1), apiNode("b", 2), apiNode("c", 3))
+			r := start(t, a.config(), Options{})
+			r.requireReplace(overlayNode("a", 1), overlayNode("b", 2), overlayNode("c", 3))
+
+			a.goAway()
+			r.requireError("watch nodes at "+a.config().Host+": dial tcp", "connection refused", "what was read before stays")
+			a.remove("a", "b")
+			again := apiNode("b", 2)
+			again.UID = "uid-new"
+			a.put(again, apiNode("d", 4), heartbeat(apiNode("c", 3), 1))
+			a.compact() // 410: only a list tells
+			a.comeBack()
+			if b.noStream {
+				r.requireGood() // the watch is resumed, before it is told that its version is gone
+			}
+			r.requireDelete("a")
+			want := overlayNode("b", 2)
+			want.UID = "uid-new"
+			r.requireUpsert(want)
+			r.requireUpsert(overlayNode("d", 4))
+			if !b.noStream {
+				r.requireGood()
+			}
+			require.NoError(t, r.stop())
+			require.Empty(t, r.calls, "c had a heartbeat only")
+		})
+	}
+	t.Run("much at once is one Replace", func(t *testing.T) {
+		t.Parallel()
+		a := newAPIServer(t, behavior{}, apiNode("a", 1))
+		r := start(t, a.config(), Options{})
+		r.requireReplace(overlayNode("a", 1))
+		a.goAway()
+		r.requireError("stays")
+		for i := range burst + 1 {
+			a.put(apiNode(fmt.Sprintf("n%02d", i), 10+i))
+		}
+		a.compact()
+		a.comeBack()
+		c := r.next()
+		require.Equal(t, "Replace", c.op)
+		require.Len(t, c.nodes, burst+2)
+		r.requireGood()
+	})
+}
+
+func TestPages(t *testing.T) {
+	t.Parallel()
+	a := newAPIServer(t, behavior{noStream: true, paged: true})
+	for i := range 1100 {
+		a.put(apiNode(fmt.Sprintf("node-%04d", i), i))
+	}
+	r := start(t, a.config(), Options{})
+	require.Len(t, r.next().nodes, 1100, "one Replace, when all pages are there")
+	a.put(apiNode("z", 7))
+	r.requireUpsert(overlayNode("z", 7))
+	pages := slices.DeleteFunc(a.seen(), func(r request) bool { return r.query.Get("watch") != "" })
+	require.Len(t, pages, 3)
+}
+
+func TestConnectionCut(t *testing.T) {
+	t.Parallel()
+	a := newAPIServer(t, behavior{}, apiNode("a", 1))
+	r := start(t, a.config(), Options{})
+	r.requireReplace(overlayNode("a", 1))
+	a.server.CloseClientConnections()
+	a.put(apiNode("b", 2))
+	r.requireUpsert(overlayNode("b", 2)) // and no error, because the next attempt succeeds
+}
+
+func TestAwayAtTheStart(t *testing.T) {
+	t.Parallel()
+	a := newAPIServer(t, behavior{}, apiNode("a", 1))
+	a.goAway()
+	r := start(t, a.config(), Options{})
+	r.requireError("watch nodes at "+a.config().Host+": dial tcp", "connection refused", "see that the API server runs", "no node is known so far")
+	a.comeBack()
+	r.requireReplace(overlayNode("a", 1))
+	r.requireGood()
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		status map[string]int
+		lasts  bool // see what comes after the first error
+		want   []string
+	}{
+		"list is forbidden": {map[string]int{"list": http.StatusForbidden, "watch": http.StatusForbidden}, true, []string{
+			`User "system:serviceaccount:kube-system:cnikit" cannot list resource "nodes"`,
+			`let a ClusterRole with the verbs get, list and watch on "nodes"`, "no node is known so far",
+		}},
+		"watch alone is forbidden": {map[string]int{"watch": http.StatusForbidden}, true, []string{
+			`cannot watch resource "nodes"`, `let a ClusterRole with the verbs get, list and watch`, "what was read before stays",
+		}},
+		"credentials":   {map[string]int{"list": http.StatusUnauthorized, "watch": http.StatusUnauthorized}, false, []string{"does not know these credentials"}},
+		"other service": {map[string]int{"list": http.StatusNotFound, "watch": http.StatusNotFound}, false, []string{"is no Kubernetes API server"}},
+		"overload":      {map[string]int{"list": http.StatusTooManyRequests, "watch": http.StatusTooManyRequests}, false, []string{"it is tried again"}},
+		"broken":        {map[string]int{"list": http.StatusInternalServerError, "watch": http.StatusInternalServerError}, false, []string{"it is tried again"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := newAPIServer(t, behavior{status: tt.status}, apiNode("a", 1))
+			r := start(t, a.config(), Options{})
+			if tt.status["list"] == 0 {
+				r.requireReplace(overlayNode("a", 1))
+			}
+			r.requireError(tt.want...)
+			if !tt.lasts {
+				return
+			}
+			before := len(a.seen())
+			require.Eventually(t, func() bool { return len(a.seen()) >= before+2 }, 20*time.Second, 10*time.Millisecond)
+			require.Empty(t, r.calls, "the same error again is not told")
+			a.behave(behavior{})
+			if tt.status["list"] != 0 {
+				r.requireReplace(overlayNode("a", 1))
+			}
+			r.requireGood()
+		})
+	}
+}
+
+// slow is a sink that waits in its first call.
+type slow struct {
+	*running
+	first chan struct{}
+	goOn  chan struct{}
+}
+
+func (s slow) Replace(nodes []overlay.Node) {
+	s.running.Replace(nodes)
+	select {
+	case s.first <- struct{}{}:
+		<-s.goOn
+	default:
+	}
+}
+
+func TestSlowSink(t *testing.T) {
+	t.Parallel()
+	a := newAPIServer(t, behavior{}, apiNode("a", 1))
+	source, err := New(a.config(), Options{})
+	require.NoError(t, err)
+	r := &running{t: t, calls: make(chan call, 100)}
+	sink := slow{r, make(chan struct{}, 1), make(chan struct{})}
+	r.run(source, sink)
+	r.requireReplace(overlayNode("a", 1))
+	for i := range 3000 {
+		a.put(apiNode("b", i))
+	}
+	a.put(apiNode("c", 3))
+	a.remove("a", "c")
+	require.Eventually(t, func() bool { // the source has read it all
+		a.endWatches()
+		all := a.seen()
+		v := all[len(all)-1].query.Get("resourceVersion")
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return v == fmt.Sprint(a.version)
+	}, 20*time.Second, 50*time.Millisecond)
+	close(sink.goOn)
+	r.requireDelete("a")
+	r.requireDelete("c")
+	r.requireUpsert(overlayNode("b", 2999))
+	require.NoError(t, r.stop())
+	require.Empty(t, r.calls, "all that happened to a Node is one change")
+}
+
+func TestRequests(t *testing.T) {
+	t.Parallel()
+	a := newAPIServer(t, behavior{noStream: true}, apiNode("a", 1))
+	r := start(t, a.config(), Options{})
+	r.requireReplace(overlayNode("a", 1))
+	a.put(apiNode("b", 2))
+	r.requireUpsert(overlayNode("b", 2))
+	for _, request := range a.seen() {
+		require.True(t, strings.HasSuffix(request.agent, ") cnikit/overlay/kube"), request.agent)
+		require.Equal(t, "application/vnd.kubernetes.protobuf", request.mime)
+	}
+}
