@@ -3,12 +3,7 @@ package install
 import (
 	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
-	"slices"
-	"strings"
 
-	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/reconcile"
 )
 
@@ -36,19 +31,11 @@ var _ reconcile.Target = (*Files)(nil)
 
 // NewFiles returns the target of that name for the files of a directory. It does no I/O. The error is a [*cni.FieldError].
 func NewFiles(name, dir string, o Options) (*Files, error) {
-	if !filepath.IsAbs(dir) {
-		return nil, &cni.FieldError{Key: "dir", Value: dir, Reason: "is not an absolute path", Fix: "start it with a slash"}
+	where, err := newFolder(dir, o.Names)
+	if err != nil {
+		return nil, err
 	}
-	if len(o.Names) == 0 {
-		return nil, &cni.FieldError{Key: "names", Value: o.Names, Reason: "is empty", Fix: "name every file to manage"}
-	}
-	for _, n := range o.Names {
-		if n == "" || strings.HasPrefix(n, ".") || n != filepath.Base(n) {
-			return nil, &cni.FieldError{Key: "names", Value: n, Reason: "is no plain file name",
-				Fix: "use a name without slashes that does not begin with a dot"}
-		}
-	}
-	s := &store{dir: filepath.Clean(dir), names: slices.Clone(o.Names), makeDir: o.MakeDir}
+	s := &store{folder: where, makeDir: o.MakeDir}
 	table := reconcile.NewTable(name, s, reconcile.TableOptions[string, File]{
 		Phase: o.Phase, After: o.After, Equal: File.Equal,
 	})
@@ -59,10 +46,7 @@ func NewFiles(name, dir string, o Options) (*Files, error) {
 // missing, be removed and come back. It returns nil when ctx ends, and an error when the system grants no watch; on anything
 // but Linux one that matches [errors.ErrUnsupported].
 func (f *Files) Watch(ctx context.Context, trigger func(...reconcile.Target)) error {
-	if err := f.store.watch(ctx, func() { trigger(f) }); err != nil {
-		return fmt.Errorf("watch %s: %w", f.store.dir, err)
-	}
-	return nil
+	return f.store.watchFor(ctx, f, trigger)
 }
 
 // Cleanup deletes the files, whether wanted or not, and what is left of temporary ones. The directory stays. Nothing there is

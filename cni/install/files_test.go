@@ -19,13 +19,13 @@ import (
 
 const name = "10-net.conflist"
 
-// round makes one round of an engine over the files.
-func round(t *testing.T, f *Files) reconcile.Round {
+// round makes one round of an engine over a target.
+func round(t *testing.T, target reconcile.Target) reconcile.Round {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var got reconcile.Round
 	e, err := reconcile.New(reconcile.Options{
-		Targets: []reconcile.Target{f}, OnRound: func(r reconcile.Round) { got = r; cancel() },
+		Targets: []reconcile.Target{target}, OnRound: func(r reconcile.Round) { got = r; cancel() },
 	})
 	require.NoError(t, err)
 	require.NoError(t, e.Run(ctx))
@@ -53,7 +53,7 @@ func list(t *testing.T, dir string) []string {
 }
 
 func TestStoreKeepsTheContract(t *testing.T) {
-	s := &store{dir: t.TempDir(), names: []string{name}}
+	s := &store{folder: folder{dir: t.TempDir(), names: []string{name}}}
 	require.NoError(t, reconciletest.CheckStore(t.Context(), s, reconciletest.Sample[string, File]{
 		Key: name, First: File{Content: []byte("one")}, Second: File{Content: []byte("two"), Mode: 0o600}, Equal: File.Equal,
 	}))

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/cnikit/cnikit/internal/disk"
@@ -16,8 +15,7 @@ import (
 // store is the managed part of a directory. Left-over temporary files are observed under their own names, so that they are
 // deleted like any file that nobody wants.
 type store struct {
-	dir     string
-	names   []string
+	folder
 	makeDir bool
 }
 
@@ -25,33 +23,22 @@ var _ reconcile.Store[string, File] = (*store)(nil)
 
 // Observe implements [reconcile.Store]. Without a directory there is nothing.
 func (s *store) Observe(context.Context) (map[string]File, error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list files: %w", err)
+	names, err := s.list()
+	if err != nil {
+		return nil, err
 	}
 	seen := map[string]File{}
-	for _, e := range entries {
-		if !s.manages(e.Name()) {
-			continue
-		}
-		f, err := read(filepath.Join(s.dir, e.Name()))
+	for _, name := range names {
+		f, err := read(s.path(name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // gone since the listing
 		case err != nil:
 			return nil, fmt.Errorf("read file: %w", err)
 		default:
-			seen[e.Name()] = f
+			seen[name] = f
 		}
 	}
 	return seen, nil
-}
-
-// manages reports whether a name is one of ours, or that of one of our temporary files.
-func (s *store) manages(name string) bool {
-	if final, ok := tempOf(name); ok {
-		name = final
-	}
-	return slices.Contains(s.names, name)
 }
 
 // read returns a file as it is. What is no regular file has no content and a mode that is never wanted.
@@ -85,24 +72,8 @@ func (s *store) Apply(_ context.Context, name string, f File, _ *File) error {
 			return fmt.Errorf("make directory: %w", err)
 		}
 	}
-	return WriteFile(filepath.Join(s.dir, name), f)
+	return WriteFile(s.path(name), f)
 }
 
-// Delete implements [reconcile.Store]. A directory of the name is refused: it is none of ours.
-func (s *store) Delete(_ context.Context, name string, _ File) error {
-	path := filepath.Join(s.dir, name)
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err == nil && info.IsDir():
-		return fmt.Errorf("delete %s: is a directory; remove it by hand", path)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("delete file: %w", err)
-	}
-	if err := disk.SyncDir(s.dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	return nil
-}
+// Delete implements [reconcile.Store].
+func (s *store) Delete(_ context.Context, name string, _ File) error { return s.remove(name) }

@@ -25,9 +25,9 @@ const (
 
 // watch calls changed at the start, and whenever a managed file or the way to the directory changed. It watches the directory
 // and every directory above it, and starts afresh when the way changed.
-func (s *store) watch(ctx context.Context, changed func()) error {
+func (f folder) watch(ctx context.Context, changed func()) error {
 	for ctx.Err() == nil {
-		w, err := s.arm()
+		w, err := f.arm()
 		if err != nil {
 			return err
 		}
@@ -43,19 +43,19 @@ func (s *store) watch(ctx context.Context, changed func()) error {
 
 // A watcher is one set of inotify watches.
 type watcher struct {
-	store *store
-	file  *os.File
-	parts map[int32]string // watch descriptor to the name that leads on from there; "" for the directory itself
+	folder folder
+	file   *os.File
+	parts  map[int32]string // watch descriptor to the name that leads on from there; "" for the directory itself
 }
 
 // arm watches the directories of the path, as far as they exist.
-func (s *store) arm() (*watcher, error) {
+func (f folder) arm() (*watcher, error) {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("inotify: %w", err)
 	}
-	w := &watcher{store: s, file: os.NewFile(uintptr(fd), "inotify"), parts: map[int32]string{}}
-	names := strings.Split(s.dir, string(filepath.Separator)) // the first is empty, for the root
+	w := &watcher{folder: f, file: os.NewFile(uintptr(fd), "inotify"), parts: map[int32]string{}}
+	names := strings.Split(f.dir, string(filepath.Separator)) // the first is empty, for the root
 	for i := range names {
 		path := string(filepath.Separator) + filepath.Join(names[:i+1]...)
 		next, events := "", uint32(dirEvents|unix.IN_ONLYDIR)
@@ -110,7 +110,7 @@ func (w *watcher) judge(buf []byte) (touched, moved bool) {
 		case next != "":
 			moved = moved || e.name() == next
 		default:
-			touched = touched || slices.Contains(w.store.names, e.name())
+			touched = touched || slices.Contains(w.folder.names, e.name())
 		}
 	}
 	return touched, moved

@@ -131,7 +131,7 @@ func TestDriftIsRepairedByEvents(t *testing.T) {
 
 func TestWatchIgnoresOthers(t *testing.T) {
 	dir := t.TempDir()
-	s := &store{dir: dir, names: []string{name}}
+	s := &store{folder: folder{dir: dir, names: []string{name}}}
 	changed := make(chan struct{}, 100)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
@@ -156,7 +156,7 @@ func TestWatchLeavesNoDescriptor(t *testing.T) {
 		return len(entries)
 	}
 	dir := filepath.Join(t.TempDir(), "net.d")
-	s := &store{dir: dir, names: []string{name}}
+	s := &store{folder: folder{dir: dir, names: []string{name}}}
 	watch := func() {
 		ctx, cancel := context.WithCancel(t.Context())
 		changed := make(chan struct{}, 100)

@@ -9,6 +9,6 @@ import (
 )
 
 // watch needs inotify.
-func (s *store) watch(context.Context, func()) error {
+func (f folder) watch(context.Context, func()) error {
 	return fmt.Errorf("needs inotify of Linux: %w", errors.ErrUnsupported)
 }

@@ -1,0 +1,46 @@
+//go:build linux || darwin || freebsd || netbsd || openbsd || dragonfly
+
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// The time between two attempts to take a lock grows between these bounds. The lock is held for the copy of an executable.
+const (
+	minLockInterval = time.Millisecond
+	maxLockInterval = 16 * time.Millisecond
+)
+
+// lockDir waits until nobody else, in this process or another, holds the lock of a directory, or ctx ends. It is a flock(2) on
+// the directory itself, so it needs no file and ends with the process.
+func lockDir(ctx context.Context, dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("lock directory: %w", err)
+	}
+	for interval := minLockInterval; ; interval = min(2*interval, maxLockInterval) {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return func() {
+				_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // at once, even if a child between fork and exec has it
+				_ = f.Close()
+			}, nil
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+			_ = f.Close()
+			return nil, fmt.Errorf("lock directory %s: %w", dir, err)
+		}
+		select {
+		case <-ctx.Done():
+			_ = f.Close()
+			return nil, fmt.Errorf("wait for the lock of %s, which another installer holds: %w", dir, ctx.Err())
+		case <-time.After(interval):
+		}
+	}
+}
