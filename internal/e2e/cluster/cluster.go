@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"time"
 
@@ -58,14 +59,21 @@ func (c *Cluster) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	steps := []func(context.Context) error{c.startControl, c.join}
+	if err := c.control.startStore(); err != nil {
+		return err
+	}
+	if err := c.join(ctx); err != nil {
+		return err
+	}
+	serving := make(chan struct{}) // closed when the API server takes requests
+	steps := []func(context.Context) error{func(ctx context.Context) error { return c.startControl(ctx, serving) }}
 	for _, n := range c.nodes {
-		steps = append(steps, func(ctx context.Context) error { return c.startRuntime(ctx, n, images) })
+		steps = append(steps, func(ctx context.Context) error { return c.startNode(ctx, n, images, serving) })
 	}
 	if err := parallel(ctx, steps...); err != nil {
 		return err
 	}
-	return c.register(ctx)
+	return c.awaitNodes(ctx)
 }
 
 // boot starts the machines.
@@ -102,7 +110,6 @@ func addrOf(node int) netip.Addr {
 }
 
 func (c *Cluster) join(ctx context.Context) error {
-	began := time.Now()
 	if err := c.control.join(ctx, c.underlay); err != nil {
 		return err
 	}
@@ -111,23 +118,28 @@ func (c *Cluster) join(ctx context.Context) error {
 			return err
 		}
 	}
-	c.say("underlay: %v", time.Since(began))
 	return nil
 }
 
-func (c *Cluster) startControl(ctx context.Context) error {
+// startControl does not wait for the API server to be ready before it starts what uses
+// it: that takes as long again as its start, and they try until it is.
+func (c *Cluster) startControl(ctx context.Context, serving chan<- struct{}) error {
 	began := time.Now()
-	if err := c.control.startStore(); err != nil {
+	if err := c.control.awaitAPI(ctx, "/livez/ping"); err != nil {
 		return err
 	}
-	if err := c.control.awaitAPI(ctx); err != nil {
+	close(serving)
+	if err := c.control.startControllers(); err != nil {
 		return err
 	}
-	c.say("API server ready: %v", time.Since(began))
-	return c.control.startControllers()
+	if err := c.control.awaitAPI(ctx, "/readyz"); err != nil {
+		return err
+	}
+	c.say("API ready: %v", since(began))
+	return nil
 }
 
-func (c *Cluster) startRuntime(ctx context.Context, n *Node, images []string) error {
+func (c *Cluster) startNode(ctx context.Context, n *Node, images []string, serving <-chan struct{}) error {
 	began := time.Now()
 	if err := n.startRuntime(ctx); err != nil {
 		return err
@@ -135,26 +147,27 @@ func (c *Cluster) startRuntime(ctx context.Context, n *Node, images []string) er
 	if err := n.importImages(ctx, images); err != nil {
 		return err
 	}
-	c.say("%s: containerd %s with %d images: %v", n.Name(), n.Containerd(), len(images), time.Since(began))
-	return nil
+	c.say("%s: containerd %s with %d images: %v", n.Name(), n.Containerd(), len(images), since(began))
+	select {
+	case <-serving:
+		return n.startKubelet(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
-// register starts the kubelets and waits for their Nodes.
-func (c *Cluster) register(ctx context.Context) error {
+func (c *Cluster) awaitNodes(ctx context.Context) error {
 	began := time.Now()
 	needed := []*component{c.control.api, c.control.controller, c.control.scheduler}
 	for _, n := range c.nodes {
-		if err := n.startKubelet(ctx); err != nil {
-			return err
-		}
 		needed = append(needed, n.kubelet)
 	}
 	err := await(ctx, "every Node is registered and has Pod CIDRs", c.registered, needed...)
-	if err == nil {
-		c.say("%d Nodes registered: %v", len(c.nodes), time.Since(began))
-	}
+	c.say("%d Nodes registered: %v more", len(c.nodes), since(began))
 	return err
 }
+
+func since(t time.Time) time.Duration { return time.Since(t).Round(time.Millisecond) }
 
 // registered names a Node that is missing or has no Pod CIDRs.
 func (c *Cluster) registered(ctx context.Context) error {
@@ -202,6 +215,13 @@ func (c *Cluster) Close(ctx context.Context) error {
 // of the underlay: programs that use it must run on a node, or through [Cluster.Kubectl].
 func (c *Cluster) Kubeconfig() string { return c.control.kubeconfig() }
 
+// Kubectl prepares a run of kubectl as administrator, on the underlay. Killing the
+// process that it starts kills kubectl.
+func (c *Cluster) Kubectl(ctx context.Context, args ...string) *exec.Cmd {
+	args = append([]string{"--kubeconfig=" + c.Kubeconfig()}, args...)
+	return c.control.command(ctx, c.options.Binaries.Path("kube/kubectl"), args...)
+}
+
 // Config is the configuration of a client of this process; its connections reach the
 // API server from any namespace. It is a copy.
 func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.control.config) }
@@ -230,7 +250,7 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 	if err := c.control.startAPI(); err != nil {
 		return err
 	}
-	return c.control.awaitAPI(ctx)
+	return c.control.awaitAPI(ctx, "/readyz")
 }
 
 func (c *Cluster) say(format string, args ...any) {

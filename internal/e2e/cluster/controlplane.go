@@ -111,10 +111,10 @@ func (p *controlPlane) startAPI() (err error) {
 	return err
 }
 
-// awaitAPI waits until the API server says that it is ready.
-func (p *controlPlane) awaitAPI(ctx context.Context) error {
-	return await(ctx, "the API server is ready", func(ctx context.Context) error {
-		return p.core.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+// awaitAPI waits until the API server answers one of its health checks with success.
+func (p *controlPlane) awaitAPI(ctx context.Context, path string) error {
+	return await(ctx, "the API server passes "+path, func(ctx context.Context) error {
+		return p.core.RESTClient().Get().AbsPath(path).Do(ctx).Error()
 	}, p.etcd, p.api)
 }
 
