@@ -31,6 +31,7 @@ type behavior struct {
 	json     bool           // knows no protobuf
 	noStream bool           // knows no streamed lists
 	paged    bool           // obeys limits, as one without a watch cache does
+	hangs    bool           // does not answer
 	status   map[string]int // verb (list, watch): answer with this status
 }
 
@@ -177,15 +178,18 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.requests = append(a.requests, request{q, r.UserAgent(), mime})
 	a.mu.Unlock()
 	info, _ := runtime.SerializerInfoForMediaType(a.codecs.SupportedMediaTypes(), mime)
+	w.Header().Set("Warning", `299 - "nodes will be renamed"`)
 	switch {
 	case r.URL.Path != "/api/v1/nodes":
 		http.NotFound(w, r)
-	case b.status[verb] != 0:
-		refuse(w, verb, b.status[verb])
-	case verb == "list":
-		a.list(w, q, b, info)
 	case q.Get("sendInitialEvents") != "" && b.noStream:
 		refuse(w, verb, http.StatusUnprocessableEntity)
+	case b.status[verb] != 0:
+		refuse(w, verb, b.status[verb])
+	case b.hangs:
+		<-r.Context().Done()
+	case verb == "list":
+		a.list(w, q, b, info)
 	default:
 		a.watch(w, r, info)
 	}

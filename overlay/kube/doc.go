@@ -28,7 +28,7 @@
 //
 // client-go logs through klog, which prints to standard error in a format of its own. Where it takes its logger from the
 // context, which is all that listing and watching does, its messages go to Options.Log at debug level instead, and so do the
-// API server's warnings. There remain two messages that client-go sends to klog alone: that a ServiceAccount's token could not
-// be read again, and that a credential plugin of a kubeconfig failed. Both also show as errors of requests as soon as they
-// matter. A program that wants these elsewhere, too, calls klog.SetSlogLogger.
+// API server's warnings. There remains what client-go sends to klog alone: that credentials could not be renewed, which are a
+// ServiceAccount's token, a client certificate in a file, and those of a credential plugin. It also shows as an error of
+// requests as soon as it matters. A program that wants it elsewhere, too, calls klog.SetSlogLogger.
 package kube

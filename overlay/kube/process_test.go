@@ -27,6 +27,7 @@ func TestRunLeavesNoGoroutine(t *testing.T) {
 	}{
 		"while it watches":             {},
 		"while it watches after list":  {behavior: behavior{noStream: true}},
+		"while the server hangs":       {behavior: behavior{hangs: true}},
 		"while the server is away":     {away: true},
 		"while the server is too busy": {behavior: behavior{status: map[string]int{"list": 429, "watch": 429}}},
 	}
@@ -37,9 +38,13 @@ func TestRunLeavesNoGoroutine(t *testing.T) {
 				a.goAway()
 			}
 			r := start(t, a.config(), Options{})
-			r.next()
+			if !tt.behavior.hangs {
+				r.next()
+			}
+			require.Eventually(t, func() bool { return tt.away || len(a.seen()) > 0 }, 5*time.Second, time.Millisecond)
 			began := time.Now()
 			require.NoError(t, r.stop())
+			require.Empty(t, r.calls, "the end of the context is no error")
 			require.Less(t, time.Since(began), time.Second, "no wait of the client outlasts the context")
 			require.Eventually(t, func() bool {
 				return !strings.Contains(stacks(), "client-go/") && !strings.Contains(stacks(), "http.(*persistConn)")
@@ -93,11 +98,13 @@ func TestLog(t *testing.T) {
 	printed, err := io.ReadAll(read)
 	require.NoError(t, err)
 	require.Empty(t, string(printed), "the client prints past the log")
+	require.Contains(t, log.String(), "logger=client-go")
 	for line := range strings.Lines(log.String()) {
-		if strings.Contains(line, "logger=client-go") {
+		if !strings.Contains(line, "Kubernetes Nodes ") {
 			require.Contains(t, line, "level=DEBUG")
 		}
 	}
+	require.Contains(t, log.String(), `level=DEBUG msg="API server warns" warning="nodes will be renamed"`)
 	require.Equal(t, 1, strings.Count(log.String(), `level=WARN msg="Kubernetes Nodes cannot be watched"`))
 	require.Equal(t, 1, strings.Count(log.String(), `level=INFO msg="Kubernetes Nodes are watched again"`))
 }
