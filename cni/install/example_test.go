@@ -2,6 +2,7 @@ package install_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -113,4 +114,39 @@ func ExampleTemplate() {
 	//   ]
 	// }
 	// <nil>
+}
+
+// An install command brings the plugins that lie beside it, and an uninstall command removes them.
+func ExampleExecutables() {
+	ctx := context.Background()
+	bin, _ := os.MkdirTemp("", "bin")
+	from, _ := os.MkdirTemp("", "image")
+	defer func() { _ = errors.Join(os.RemoveAll(bin), os.RemoveAll(from)) }()
+	_ = os.WriteFile(filepath.Join(from, "my-plugin"), []byte("#!/bin/sh\n"), 0o755)
+
+	plugins, err := install.NewExecutables("plugins", bin, install.ExecutablesOptions{
+		From: from, Names: []string{"my-plugin"}, Owner: "my-agent",
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	engine, _ := reconcile.New(reconcile.Options{Targets: []reconcile.Target{plugins}})
+	plan, _ := engine.Plan(ctx) // an agent runs the engine and plugins.Watch(ctx, engine.Trigger)
+	fmt.Print(plan)
+	fmt.Println("install:", plugins.Install(ctx))
+	plan, _ = engine.Plan(ctx)
+	fmt.Print(plan)
+
+	// Somebody else's plugin of the same name is not touched.
+	fmt.Println("uninstall:", plugins.Cleanup(ctx))
+	_ = os.WriteFile(filepath.Join(bin, "my-plugin"), []byte("#!/bin/bash\n"), 0o755)
+	fmt.Println("foreign:", errors.Is(plugins.Install(ctx), install.ErrForeign))
+	// Output:
+	// plugins (phase 0):
+	//   + my-plugin: -rwxr-xr-x, 10 bytes, sha256 a8076d3d28d2
+	// install: <nil>
+	// plugins (phase 0): nothing to do
+	// uninstall: <nil>
+	// foreign: true
 }

@@ -177,3 +177,21 @@ func TestWatchLeavesNoDescriptor(t *testing.T) {
 	}
 	require.Equal(t, before, count())
 }
+
+// containerd looks at its configuration again when a name moves away in the directory, not when one comes (see the package's
+// documentation).
+func TestWriteFileIsNoticedByContainerd(t *testing.T) {
+	dir := t.TempDir()
+	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Close(fd)) }()
+	_, err = unix.InotifyAddWatch(fd, dir, unix.IN_MOVED_FROM)
+	require.NoError(t, err)
+	require.NoError(t, WriteFile(filepath.Join(dir, name), File{Content: []byte("x")}))
+	buf := make([]byte, 4096)
+	n, err := unix.Read(fd, buf)
+	require.NoError(t, err, "no such event")
+	final, ok := tempOf(parseEvent(buf[:n]).name())
+	require.True(t, ok)
+	require.Equal(t, name, final)
+}
