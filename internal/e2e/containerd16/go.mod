@@ -11,7 +11,10 @@ tool (
 	github.com/containerd/containerd/cmd/ctr
 )
 
+require github.com/containerd/containerd v1.6.36 // indirect
+
 require (
+	cloud.google.com/go/compute/metadata v0.2.3 // indirect
 	dario.cat/mergo v1.0.0 // indirect
 	github.com/Microsoft/go-winio v0.5.3 // indirect
 	github.com/Microsoft/hcsshim v0.9.12 // indirect
@@ -24,7 +27,6 @@ require (
 	github.com/containerd/btrfs v1.0.0 // indirect
 	github.com/containerd/cgroups v1.0.4 // indirect
 	github.com/containerd/console v1.0.3 // indirect
-	github.com/containerd/containerd v1.6.36 // indirect
 	github.com/containerd/continuity v0.3.0 // indirect
 	github.com/containerd/errdefs v0.1.0 // indirect
 	github.com/containerd/fifo v1.0.0 // indirect
@@ -119,9 +121,7 @@ require (
 	golang.org/x/text v0.14.0 // indirect
 	golang.org/x/time v0.0.0-20210723032227-1f47c861a9ac // indirect
 	google.golang.org/appengine v1.6.7 // indirect
-	google.golang.org/genproto v0.0.0-20230920204549-e6e6cdab5c13 // indirect
-	google.golang.org/genproto/googleapis/api v0.0.0-20230913181813-007df8e322eb // indirect
-	google.golang.org/genproto/googleapis/rpc v0.0.0-20231002182017-d307bd883b97 // indirect
+	google.golang.org/genproto v0.0.0-20230822172742-b8732ec3820d // indirect
 	google.golang.org/grpc v1.59.0 // indirect
 	google.golang.org/protobuf v1.33.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
@@ -138,3 +138,14 @@ require (
 	sigs.k8s.io/structured-merge-diff/v4 v4.1.2 // indirect
 	sigs.k8s.io/yaml v1.2.0 // indirect
 )
+
+// These are containerd's own, without which it is not what was released: newer messages
+// do not fit the code that it has for them.
+replace (
+	github.com/gogo/googleapis => github.com/gogo/googleapis v1.3.2
+	github.com/urfave/cli => github.com/urfave/cli v1.22.1
+	google.golang.org/genproto => google.golang.org/genproto v0.0.0-20200224152610-e50cd9704f63
+)
+
+// Theirs too: its origin is gone.
+exclude github.com/mitchellh/osext v0.0.0-20151018003038-5e2d6d41470f
