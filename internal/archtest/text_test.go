@@ -65,7 +65,9 @@ func checkText(src *tree) []string {
 
 func generated(src *tree, name string) bool {
 	found := false
-	src.each(func(_ *pkg, f *file) { found = found || f.name == name && ast.IsGenerated(f.ast) })
+	look := func(_ *pkg, f *file) { found = found || f.name == name && ast.IsGenerated(f.ast) }
+	src.each(look)
+	src.eachNested(look)
 	return found
 }
 
@@ -107,7 +109,7 @@ func TestSkipsAreTestenvs(t *testing.T) {
 // CI. A kit may skip: its subject says which optional capability it lacks.
 func checkSkips(src *tree) []string {
 	var findings []string
-	src.each(func(p *pkg, f *file) {
+	look := func(p *pkg, f *file) {
 		if p.path == "internal/testenv" || kit(p.path) && !f.test {
 			return
 		}
@@ -126,16 +128,18 @@ func checkSkips(src *tree) []string {
 			}
 			return true
 		})
-	})
+	}
+	src.each(look)
+	src.eachNested(look)
 	return findings
 }
 
 func TestSkipCheckFindsWhatIsBroken(t *testing.T) {
 	const skip = "package x\nfunc f(tb testing.TB) { tb.Skipf(\"no\") }"
 	for name, want := range map[string]int{
-		"cni/a_test.go": 1, "cni/a.go": 1, "internal/nl/a_test.go": 1, "ipam/ipamtest/run_test.go": 1,
+		"cni/a_test.go": 1, "cni/a.go": 1, "internal/nl/a_test.go": 1, "ipam/ipamtest/run_test.go": 1, "internal/e2e/a_test.go": 1,
 		"internal/testenv/testenv.go": 0, "ipam/ipamtest/run.go": 0,
 	} {
-		assert.Len(t, checkSkips(sample(t, map[string]string{name: skip})), want, name)
+		assert.Len(t, checkSkips(sample(t, map[string]string{name: skip, "internal/e2e/go.mod": "module e"})), want, name)
 	}
 }

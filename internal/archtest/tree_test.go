@@ -18,11 +18,12 @@ import (
 
 const modulePath = "github.com/cnikit/cnikit"
 
-// tree is the source of a module: the files of its own packages parsed, and every
-// text file, nested modules included.
+// tree is the source of a module: the files of its own packages and of its nested
+// modules' parsed, and every text file.
 type tree struct {
 	fset     *token.FileSet
-	packages []*pkg // sorted by path
+	packages []*pkg // of the module itself, sorted by path
+	nested   []*pkg // of the modules below: what may be imported there is not our affair
 	texts    map[string]string
 }
 
@@ -64,7 +65,7 @@ func load(fsys fs.FS) (*tree, error) {
 		if !strings.Contains(string(src), "\x00") {
 			t.texts[name] = string(src)
 		}
-		if path.Ext(name) != ".go" || strings.Contains("/"+name, "/testdata/") || under(name, nested) {
+		if path.Ext(name) != ".go" || strings.Contains("/"+name, "/testdata/") {
 			return nil
 		}
 		parsed, err := parser.ParseFile(t.fset, name, src, parser.ParseComments|parser.SkipObjectResolution)
@@ -74,12 +75,18 @@ func load(fsys fs.FS) (*tree, error) {
 		dir := path.Dir(name)
 		if byPath[dir] == nil {
 			byPath[dir] = &pkg{path: dir}
-			t.packages = append(t.packages, byPath[dir])
+			packages := &t.packages
+			if under(name, nested) {
+				packages = &t.nested
+			}
+			*packages = append(*packages, byPath[dir])
 		}
 		byPath[dir].files = append(byPath[dir].files, &file{name, parsed, strings.HasSuffix(name, "_test.go")})
 		return nil
 	})
-	slices.SortFunc(t.packages, func(a, b *pkg) int { return strings.Compare(a.path, b.path) })
+	for _, packages := range [][]*pkg{t.packages, t.nested} {
+		slices.SortFunc(packages, func(a, b *pkg) int { return strings.Compare(a.path, b.path) })
+	}
 	return t, err
 }
 
@@ -95,8 +102,13 @@ func under(name string, dirs []string) bool {
 }
 
 // each calls visit with every file of the module's packages.
-func (t *tree) each(visit func(*pkg, *file)) {
-	for _, p := range t.packages {
+func (t *tree) each(visit func(*pkg, *file)) { visitFiles(t.packages, visit) }
+
+// eachNested calls visit with every file of the nested modules' packages.
+func (t *tree) eachNested(visit func(*pkg, *file)) { visitFiles(t.nested, visit) }
+
+func visitFiles(packages []*pkg, visit func(*pkg, *file)) {
+	for _, p := range packages {
 		for _, f := range p.files {
 			visit(p, f)
 		}
@@ -181,19 +193,22 @@ func report(t testing.TB, findings []string) {
 
 func TestLoad(t *testing.T) {
 	src := sample(t, map[string]string{
-		"go.mod":                "module m",
-		"cni/chain/list.go":     "package chain",
-		"cni/chain/a_test.go":   "package chain_test",
-		"cni/testdata/x.go":     "package x",
-		"internal/peers/go.mod": "module p",
-		"internal/peers/p.go":   "package p",
-		"bin/generated.go":      "package b",
-		".cache/x.go":           "package c",
-		".ci/run":               "#!/bin/sh",
+		"go.mod":                   "module m",
+		"cni/chain/list.go":        "package chain",
+		"cni/chain/a_test.go":      "package chain_test",
+		"cni/testdata/x.go":        "package x",
+		"internal/peers/go.mod":    "module p",
+		"internal/peers/p.go":      "package p",
+		"internal/peers/deep/p.go": "package p",
+		"bin/generated.go":         "package b",
+		".cache/x.go":              "package c",
+		".ci/run":                  "#!/bin/sh",
 	})
 	var names []string
 	src.each(func(p *pkg, f *file) { names = append(names, p.path+" "+f.name) })
 	require.ElementsMatch(t, []string{"cni/chain cni/chain/list.go", "cni/chain cni/chain/a_test.go"}, names)
+	require.Len(t, src.nested, 2)
+	require.Equal(t, "internal/peers/deep", src.nested[1].path, "a directory in a nested module is of that module")
 	require.Contains(t, src.texts, "internal/peers/p.go", "nested modules are text too")
 	require.Contains(t, src.texts, ".ci/run")
 	require.NotContains(t, src.texts, "bin/generated.go")
