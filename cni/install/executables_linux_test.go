@@ -172,13 +172,16 @@ func TestInstallSurvivesKill(t *testing.T) {
 	})
 	t.Run("what somebody else puts there afterwards is theirs", func(t *testing.T) {
 		for _, tc := range []struct {
-			how  string
-			last int
-		}{{"install", 3}, {"cleanup", 3}} { // before the rename, and after the removal, of the first program
+			how     string
+			last    int
+			prepare func(s site)
+		}{
+			{"install", 3, func(site) {}}, // before the rename of the first program
+			{"install", 3, func(s site) { s.install(t); require.NoError(t, os.Remove(filepath.Join(s.dir, plugin))) }},
+			{"cleanup", 3, func(s site) { s.install(t) }}, // after its removal
+		} {
 			s := newSite(t)
-			if tc.how == "cleanup" {
-				s.install(t)
-			}
+			tc.prepare(s)
 			require.True(t, killed(t, tc.how, s.dir, s.from, strconv.Itoa(tc.last)))
 			require.NoFileExists(t, filepath.Join(s.dir, plugin))
 			put(t, filepath.Join(s.dir, plugin), "theirs", 0o755)
@@ -307,13 +310,21 @@ func TestInstallWaitsForTheLock(t *testing.T) {
 	s := newSite(t)
 	unlock, err := lockDir(t.Context(), s.dir)
 	require.NoError(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	err = s.open(t).Install(ctx)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = lockDir(ctx, s.dir)
+	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "wait for the lock of "+s.dir)
+	ended := make(chan error)
+	go func() { ended <- s.open(t).Install(t.Context()) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	require.Empty(t, list(t, s.dir))
 	unlock()
-	s.install(t)
+	require.NoError(t, <-ended)
 }
 
 func TestDriftOfExecutablesIsRepairedByEvents(t *testing.T) {

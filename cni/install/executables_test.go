@@ -180,6 +180,15 @@ func TestInstallRefusesSources(t *testing.T) {
 	}
 }
 
+func TestSourceThatChangesWhileItIsCopied(t *testing.T) {
+	s := newSite(t)
+	e := s.open(t)
+	wanted := e.store.sources(t.Context())[plugin]
+	s.source(t, "two")
+	require.ErrorContains(t, e.store.Apply(t.Context(), plugin, wanted, nil), "changed while it was copied")
+	require.Empty(t, list(t, s.dir))
+}
+
 func TestInstallForeign(t *testing.T) {
 	t.Run("differs/an error, and nothing is changed", func(t *testing.T) {
 		s := newSite(t)
