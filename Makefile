@@ -15,16 +15,22 @@ SOAK_SCALE ?= 20
 # command fetches it.
 NEWGO := GOTOOLCHAIN=auto $(GO)
 
+NESTED := $(wildcard internal/*/go.mod internal/*/*/go.mod)
+
 # A clone that root builds for another owner has no readable version stamp.
 export GOFLAGS ?= -buildvcs=false
 
 .PHONY: help
 help: ## List the targets.
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
 
 .PHONY: setup
 setup: ## Install what the lab and the tests need (Debian, root).
 	@scripts/setup.sh
+
+.PHONY: setup-e2e
+setup-e2e: # only root can run that tier
+	@if [ "$$(id -u)" = 0 ]; then scripts/setup.sh e2e; else scripts/setup.sh; fi
 
 .PHONY: build
 build: setup ## Build every executable into bin/.
@@ -40,10 +46,15 @@ lab: build ## Run the three-node cluster on this machine (root; LABFLAGS='-keep 
 	$(BIN)/cnikit-lab -bin $(BIN) $(LABFLAGS)
 
 .PHONY: test
-test: setup ## Run every test, with the race detector (kernel tests need root).
-	CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 9m $(TESTFLAGS) ./...
-	scripts/nested.sh vet
-	CGO_ENABLED=1 scripts/nested.sh test -race -count=1 -timeout 9m $(TESTFLAGS)
+test: setup-e2e ## Run every test, with the race detector (kernel and e2e tests need root).
+	@GO=$(GO) scripts/test.sh $(TESTFLAGS)
+
+.PHONY: e2e
+e2e: setup-e2e ## Run the tests on a real Kubernetes (root; TESTFLAGS='-run TestKubernetes/pods').
+	@mkdir -p $(CACHE)
+	$(GO) build -C internal/e2e -o $(CURDIR)/$(CACHE)/e2e-build ./cmd/build
+	$(CACHE)/e2e-build
+	$(GO) test -C internal/e2e -v -count=1 -timeout 20m $(TESTFLAGS) .
 
 .PHONY: unit
 unit: ## Run the tests that need no rights, without the race detector.
@@ -86,7 +97,7 @@ $(CROSS):
 .PHONY: tidy
 tidy: ## Tidy go.mod and go.sum of every module.
 	$(GO) mod tidy
-	@set -e; for mod in internal/*/go.mod; do $(NEWGO) -C $$(dirname $$mod) mod tidy; done
+	@set -e; for mod in $(NESTED); do $(NEWGO) -C $$(dirname $$mod) mod tidy; done
 
 .PHONY: clean
 clean: ## Remove what was built.

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Installs what the lab and the tests need on a bare Debian machine; quick and
 # silent when nothing is missing. Go itself must be there.
+#
+#	scripts/setup.sh [e2e]     e2e: also what the nodes of the e2e tier run on
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,9 +27,16 @@ links_c() { # gcc with the C library's headers: the race detector needs cgo
 		gcc -x c -o /dev/null - 2>/dev/null
 }
 
+needed=(git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount)
+case ${1:-} in
+'') ;;
+e2e) needed+=(runc:runc nsenter:util-linux) ;; # the rest is built, see internal/e2e/binaries
+*) die "unknown tier $1: leave it out, or say e2e" ;;
+esac
+
 missing=()
 PATH=$PATH:/usr/sbin:/sbin
-for pair in git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount; do
+for pair in "${needed[@]}"; do
 	command -v "${pair%%:*}" >/dev/null || missing+=("${pair#*:}")
 done
 links_c || missing+=(gcc libc6-dev)
