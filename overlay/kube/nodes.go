@@ -85,7 +85,7 @@ func (n *nodes) list(ctx context.Context, o metav1.ListOptions) (runtime.Object,
 	if err == nil {
 		return list, nil
 	}
-	if ctx.Err() == nil && !expired(err) {
+	if !expired(err) {
 		n.health.fail(explain("list", n.server, err, wire.err != nil))
 	}
 	return nil, err
@@ -109,9 +109,7 @@ func (n *nodes) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfac
 		return stream{events, cancel}, nil
 	}
 	cancel()
-	switch {
-	case ctx.Err() != nil, expired(err):
-	case !streamed, wire:
+	if !expired(err) && (!streamed || wire) {
 		n.health.fail(explain("watch", n.server, err, wire))
 	}
 	if streamed && (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) {

@@ -97,9 +97,11 @@ func (s *Source) Run(ctx context.Context, sink overlay.Sink) error {
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-nodes.health.changed:
 		case <-mirror.changed:
+		}
+		if ctx.Err() != nil {
+			return nil
 		}
 		r.deliver()
 	}

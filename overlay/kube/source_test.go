@@ -69,9 +69,10 @@ type call struct {
 
 // running is a source that runs.
 type running struct {
-	t     *testing.T
-	calls chan call
-	stop  func() error // ends it and returns what Run returned
+	t      *testing.T
+	calls  chan call
+	cancel context.CancelFunc
+	stop   func() error // ends it and returns what Run returned
 }
 
 func (r *running) Replace(nodes []overlay.Node) { r.calls <- call{op: "Replace", nodes: nodes} }
@@ -95,6 +96,7 @@ func (r *running) run(source *Source, sink overlay.Sink) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- source.Run(ctx, sink) }()
+	r.cancel = cancel
 	stopped := false
 	r.stop = func() error {
 		cancel()
@@ -427,6 +429,29 @@ func TestSlowSink(t *testing.T) {
 	r.requireUpsert(overlayNode("b", 2999))
 	require.NoError(t, r.stop())
 	require.Empty(t, r.calls, "all that happened to a Node is one change")
+}
+
+func TestNothingAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	for range 10 {
+		a := newAPIServer(t, behavior{}, apiNode("a", 1))
+		source, err := New(a.config(), Options{})
+		require.NoError(t, err)
+		r := &running{t: t, calls: make(chan call, 100)}
+		sink := slow{r, make(chan struct{}, 1), make(chan struct{})}
+		r.run(source, sink)
+		r.requireReplace(overlayNode("a", 1))
+		a.put(apiNode("b", 2))
+		require.Eventually(t, func() bool { // the change waits
+			a.endWatches()
+			all := a.seen()
+			return all[len(all)-1].query.Get("resourceVersion") == "3"
+		}, 20*time.Second, time.Millisecond)
+		r.cancel()
+		close(sink.goOn)
+		require.NoError(t, r.stop())
+		require.Empty(t, r.calls)
+	}
 }
 
 func TestRequests(t *testing.T) {
