@@ -94,8 +94,17 @@ func (m *machine) mountProc() error {
 	return cmd.Wait()
 }
 
-// off kills everything in the machine and waits until it is gone. Off twice is no error.
+// off kills everything in the machine, waits until it is gone, and gives up the network
+// namespace. Off twice is no error.
 func (m *machine) off(ctx context.Context) error {
+	if err := m.kill(ctx); err != nil {
+		return err
+	}
+	return m.ns.Remove()
+}
+
+// kill leaves the network namespace.
+func (m *machine) kill(ctx context.Context) error {
 	_ = m.init.Process.Kill() // fails only when it has ended
 	select {
 	case <-m.gone: // the kernel reaps a PID namespace before its init
@@ -106,8 +115,8 @@ func (m *machine) off(ctx context.Context) error {
 		_ = unix.Close(m.pidfd)
 		m.pidfd = -1
 	}
-	_ = m.alive.Close()
-	return m.ns.Remove()
+	_ = m.alive.Close() // fails only the second time
+	return nil
 }
 
 // pid is the PID of init, as seen from here.

@@ -120,7 +120,10 @@ func (n *Node) Kill(ctx context.Context) error {
 	if n.machine == nil {
 		return nil
 	}
-	if err := n.machine.off(ctx); err != nil {
+	if err := n.machine.kill(ctx); err != nil {
+		return err
+	}
+	if err := errors.Join(n.underlay.leave(ctx, n.machine.ns), n.machine.ns.Remove()); err != nil {
 		return err
 	}
 	n.machine, n.runtime, n.kubelet = nil, nil, nil
