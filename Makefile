@@ -80,6 +80,7 @@ vet: ## Run go vet.
 .PHONY: lint
 lint: linter ## Run golangci-lint (built from internal/tools).
 	$(CACHE)/golangci-lint run ./...
+	cd internal/e2e && $(CURDIR)/$(CACHE)/golangci-lint run ./...
 
 .PHONY: linter
 linter:

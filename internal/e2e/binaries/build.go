@@ -24,11 +24,12 @@ func buildEnv() []string {
 // build runs "go build" into a directory. It is nice, because tests may run meanwhile,
 // and ends with ctx, together with the compilers that it started.
 func (p part) build(ctx context.Context, repository, dir string, log io.Writer) error {
-	ldflags := "-s -w"
+	ldflags := []string{"-s", "-w"}
 	for _, stamp := range p.stamps {
-		ldflags += " -X " + stamp
+		ldflags = append(ldflags, "-X", stamp)
 	}
-	args := append([]string{"-n", "19", "go", "build", "-v", "-ldflags=" + ldflags, "-o", dir + string(filepath.Separator)}, flags()...)
+	args := append([]string{"-n", "19", "go", "build", "-v", "-o", dir + string(filepath.Separator),
+		"-ldflags=" + strings.Join(ldflags, " ")}, flags()...)
 	cmd := exec.CommandContext(ctx, "nice", append(args, p.packages...)...)
 	cmd.Dir = filepath.Join(repository, p.module)
 	cmd.Env = buildEnv()

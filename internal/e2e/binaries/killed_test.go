@@ -24,13 +24,13 @@ type slowGo struct {
 
 func newSlowGo(t *testing.T, forever string) slowGo {
 	t.Helper()
-	real, err := exec.LookPath("go")
+	installed, err := exec.LookPath("go")
 	require.NoError(t, err)
 	dir := t.TempDir()
 	s := slowGo{path: dir + ":" + os.Getenv("PATH"), fifo: filepath.Join(dir, "fifo")}
 	require.NoError(t, unix.Mkfifo(s.fifo, 0o600))
 	script := `#!/bin/sh
-[ "$1" = build ] || exec ` + real + ` "$@"
+[ "$1" = build ] || exec ` + installed + ` "$@"
 while [ "$1" != -o ]; do shift; done
 echo half >"$2/hello"
 echo half >"$2/bonjour"
