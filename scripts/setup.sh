@@ -30,7 +30,7 @@ links_c() { # gcc with the C library's headers: the race detector needs cgo
 needed=(git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount)
 case ${1:-} in
 '') ;;
-e2e) needed+=(runc:runc nsenter:util-linux) ;; # the rest is built, see internal/e2e/binaries
+e2e) needed+=(runc:runc nsenter:util-linux setpriv:util-linux) ;; # the rest is built, see internal/e2e/binaries
 *) die "unknown tier $1: leave it out, or say e2e" ;;
 esac
 
