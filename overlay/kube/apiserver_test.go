@@ -171,7 +171,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	a.mu.Lock()
 	b := a.behavior
-	mime := runtime.ContentTypeProtobuf
+	mime, _, _ := strings.Cut(r.Header.Get("Accept"), ",")
 	if b.json {
 		mime = runtime.ContentTypeJSON
 	}

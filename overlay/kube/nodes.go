@@ -45,7 +45,6 @@ func newNodes(config *rest.Config, log *slog.Logger) (*nodes, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/api", &corev1.SchemeGroupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	config.Timeout = 0
 	config.WarningHandler, config.WarningHandlerWithContext = nil, warnings{log}
