@@ -37,6 +37,7 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c := &Cluster{options: o}
 	if err := c.start(ctx); err != nil {
+		c.sayLogs()
 		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.Close(context.WithoutCancel(ctx)))
 	}
 	return c, nil
@@ -82,7 +83,7 @@ func (c *Cluster) boot(ctx context.Context) (err error) {
 	if c.group, err = c.groups.create(control); err != nil {
 		return err
 	}
-	if c.control, err = newControlPlane(control, filepath.Join(c.home.dir, "control"), c.group, c.options); err != nil {
+	if c.control, err = newControlPlane(ctx, control, filepath.Join(c.home.dir, "control"), c.group, c.options); err != nil {
 		return err
 	}
 	var steps []func(context.Context) error
@@ -97,7 +98,7 @@ func (c *Cluster) boot(ctx context.Context) (err error) {
 			if err := n.setUp(c.options.Plugins); err != nil {
 				return err
 			}
-			return n.boot()
+			return n.boot(ctx)
 		})
 	}
 	return parallel(ctx, steps...)
@@ -251,6 +252,17 @@ func (c *Cluster) StartAPIServer(ctx context.Context) error {
 		return err
 	}
 	return c.control.awaitAPI(ctx, "/readyz")
+}
+
+// sayLogs shows the end of each log, before it is removed.
+func (c *Cluster) sayLogs() {
+	if c.home == nil {
+		return
+	}
+	logs, _ := filepath.Glob(filepath.Join(c.home.dir, "*", "logs", "*.log")) // the pattern is good
+	for _, log := range logs {
+		c.say("%s ends:\n%s", log, tail(log))
+	}
 }
 
 func (c *Cluster) say(format string, args ...any) {

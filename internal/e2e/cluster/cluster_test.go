@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -14,22 +13,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authentication "k8s.io/api/authentication/v1"
 	core "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	"github.com/cnikit/cnikit/cni/cnitest"
 	"github.com/cnikit/cnikit/internal/e2e/cluster"
 )
-
-// limit is for what takes seconds on an idle machine.
-const limit = time.Minute
-
-// env is the cluster that the subtests share, in their order.
-type env struct {
-	*cluster.Cluster
-	core corev1.CoreV1Interface
-}
 
 // TestCluster has a node with each line of containerd.
 func TestCluster(t *testing.T) {
@@ -50,13 +42,17 @@ func TestCluster(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"nodes", e.testNodes}, {"command", e.testCommand}, {"plugins", e.testPlugins}, {"trace", e.testTrace},
-		{"services", e.testServices}, {"api server", e.testAPIServer}, {"power", e.testPower}, {"logs", e.testLogs},
+		{"services", e.testServices}, {"accounts", e.testAccounts}, {"api server", e.testAPIServer}, {"power", e.testPower}, {"logs", e.testLogs},
 	} {
 		if !t.Run(step.name, step.run) {
 			t.Fatal("the others build on it")
 		}
 	}
 	ids := clusters(t, dir)
+	require.Len(t, ids, 1)
+	used := memory(t, ids[0])
+	t.Logf("all processes have %d MiB", used>>20)
+	assert.Less(t, used, 3<<30, "bytes")
 	require.NoError(t, c.Close(t.Context()))
 	requireNothing(t, dir, ids, before)
 }
@@ -185,25 +181,8 @@ func (e *env) testTrace(t *testing.T) {
 	}
 }
 
-// testServices stops and starts what runs on a node. Its pod goes on.
-func (e *env) testServices(t *testing.T) {
-	n := e.Node("new")
-	was := e.running(t, "pod-new")
-	require.NoError(t, n.StopContainerd(t.Context()))
-	require.NoError(t, n.StopContainerd(t.Context()), "twice is no error")
-	require.NoError(t, n.StopKubelet(t.Context()))
-	assert.NotContains(t, commands(t, n), "kubelet")
-	e.awaitReady(t, n, core.ConditionUnknown)
-	ns, err := n.PodNamespace(t.Context(), string(was.UID))
-	require.NoError(t, err, "the pod goes on")
-	require.NoError(t, ns.Close())
-	require.NoError(t, n.StartContainerd(t.Context()))
-	require.NoError(t, n.StartKubelet(t.Context()))
-	e.awaitReady(t, n, core.ConditionTrue)
-	assert.Equal(t, was.UID, e.running(t, "pod-new").UID)
-}
-
 func (e *env) testAPIServer(t *testing.T) {
+	require.ErrorContains(t, e.StartAPIServer(t.Context()), "it runs")
 	require.NoError(t, e.KillAPIServer(t.Context()))
 	_, err := e.core.Nodes().List(t.Context(), metav1.ListOptions{})
 	require.ErrorContains(t, err, "connection refused")
@@ -216,49 +195,28 @@ func (e *env) testAPIServer(t *testing.T) {
 	assert.Contains(t, string(out), "old")
 }
 
-func (e *env) testPower(t *testing.T) {
-	old, other := e.Node("old"), e.Node("new")
-	places := []string{"/etc/kept", "/opt/kept", "/var/lib/kept", "/var/log/kept", "/run/lost"}
-	for _, place := range places {
-		require.NoError(t, os.WriteFile(old.Path(place), nil, 0o644))
-	}
-	boot := output(t, old, "cat", "/proc/sys/kernel/random/boot_id")
-	was := e.running(t, "pod-old")
-	link := output(t, old, "ip", "-brief", "link", "show", "eth0")
-
-	require.NoError(t, old.Kill(t.Context()))
-	require.NoError(t, old.Kill(t.Context()), "twice is no error")
-	assert.Nil(t, old.Namespace())
-	assert.Empty(t, mentioned(t, filepath.Join(filepath.Dir(filepath.Dir(old.TraceDir())), "node-old")))
-	require.ErrorIs(t, old.Command(t.Context(), "true").Run(), cluster.ErrOff)
-	require.ErrorIs(t, old.StartKubelet(t.Context()), cluster.ErrOff)
-	for _, place := range places[:4] {
-		assert.FileExists(t, old.Path(place))
-	}
-	_, err := other.Namespace().Ping(t.Context(), cnitest.Ping{To: old.Addr(), Timeout: 100 * time.Millisecond})
-	require.ErrorIs(t, err, cnitest.ErrNoReply)
-	e.awaitReady(t, old, core.ConditionUnknown)
-
-	require.NoError(t, old.Boot(t.Context()))
-	require.Error(t, old.Boot(t.Context()), "it runs")
-	_, err = other.Namespace().Ping(t.Context(), cnitest.Ping{To: old.Addr()})
-	require.NoError(t, err)
-	assert.Equal(t, hardware(link), hardware(output(t, old, "ip", "-brief", "link", "show", "eth0")))
-	assert.NotEqual(t, boot, output(t, old, "cat", "/proc/sys/kernel/random/boot_id"))
-	for _, place := range places[:4] {
-		assert.FileExists(t, old.Path(place))
-	}
-	assert.NoFileExists(t, old.Path("/run/lost"))
-	e.awaitReady(t, old, core.ConditionTrue)
-	e.await(t, "the pod runs again", func() string {
-		o := e.running(t, "pod-old")
-		return unless(o.UID == was.UID && o.Status.ContainerStatuses[0].RestartCount > 0 && o.Status.PodIP != was.Status.PodIP,
-			"not yet")
+// testAccounts calls the API as a pod would: with the token of a service account and the
+// authority that the pod gets.
+func (e *env) testAccounts(t *testing.T) {
+	var authority string
+	e.await(t, "the authority is published", func() string {
+		o, err := e.core.ConfigMaps("kube-system").Get(t.Context(), "kube-root-ca.crt", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		authority = o.Data["ca.crt"]
+		return ""
 	})
+	token, err := e.core.ServiceAccounts("kube-system").CreateToken(t.Context(), "default", &authentication.TokenRequest{}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	config := e.Config()
+	config.TLSClientConfig.CAData, config.BearerToken = []byte(authority), token.Status.Token
+	pod, err := corev1.NewForConfig(config)
+	require.NoError(t, err)
+	_, err = pod.Nodes().List(t.Context(), metav1.ListOptions{})
+	require.True(t, apierrors.IsForbidden(err), "%v", err)
+	require.ErrorContains(t, err, "system:serviceaccount:kube-system:default")
 }
-
-// hardware is the address in a line of ip -brief link.
-func hardware(line string) string { return strings.Fields(line)[2] }
 
 func (e *env) testLogs(t *testing.T) {
 	dir := t.TempDir()
@@ -271,108 +229,4 @@ func (e *env) testLogs(t *testing.T) {
 		require.NoError(t, err)
 		assert.Contains(t, string(data), want, file)
 	}
-}
-
-// configure gives the node a network with the reference plugins, as an installer does:
-// a file that appears in one step.
-func (e *env) configure(t *testing.T, n *cluster.Node) {
-	t.Helper()
-	o, err := e.core.Nodes().Get(t.Context(), n.Name(), metav1.GetOptions{})
-	require.NoError(t, err)
-	file := n.Path("/etc/cni/net.d/10-test.conflist")
-	require.NoError(t, os.WriteFile(file+".new", fmt.Appendf(nil, `{"cniVersion":"1.0.0","name":"test","plugins":[
-		{"type":"bridge","isGateway":true,"ipam":{"type":"host-local","ranges":[[{"subnet":%q}],[{"subnet":%q}]]}}]}`,
-		o.Spec.PodCIDRs[0], o.Spec.PodCIDRs[1]), 0o644))
-	require.NoError(t, os.Rename(file+".new", file))
-	e.awaitReady(t, n, core.ConditionTrue)
-}
-
-func (e *env) run(t *testing.T, n *cluster.Node, name string) {
-	t.Helper()
-	var now int64
-	e.await(t, "the service account of pods exists", func() string {
-		_, err := e.core.Pods("default").Create(t.Context(), &core.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: core.PodSpec{
-				NodeName: n.Name(), TerminationGracePeriodSeconds: &now, DNSPolicy: core.DNSDefault,
-				Tolerations: []core.Toleration{{Operator: core.TolerationOpExists}},
-				Containers:  []core.Container{{Name: "pause", Image: cluster.PauseImage, ImagePullPolicy: core.PullNever}},
-			},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		return ""
-	})
-}
-
-// running waits until a pod runs.
-func (e *env) running(t *testing.T, name string) *core.Pod {
-	t.Helper()
-	var pod *core.Pod
-	e.await(t, name+" runs", func() string {
-		o, err := e.core.Pods("default").Get(t.Context(), name, metav1.GetOptions{})
-		if err != nil {
-			return err.Error()
-		}
-		pod = o
-		return unless(o.Status.Phase == core.PodRunning && len(o.Status.PodIPs) == 2, fmt.Sprint(o.Status))
-	})
-	return pod
-}
-
-func (e *env) ready(t *testing.T, n *cluster.Node) core.NodeCondition {
-	t.Helper()
-	o, err := e.core.Nodes().Get(t.Context(), n.Name(), metav1.GetOptions{})
-	require.NoError(t, err)
-	for _, c := range o.Status.Conditions {
-		if c.Type == core.NodeReady {
-			return c
-		}
-	}
-	return core.NodeCondition{}
-}
-
-func (e *env) awaitReady(t *testing.T, n *cluster.Node, want core.ConditionStatus) {
-	t.Helper()
-	e.await(t, fmt.Sprintf("Ready of %s is %s", n.Name(), want), func() string {
-		c := e.ready(t, n)
-		return unless(c.Status == want, fmt.Sprintf("%s: %s", c.Status, c.Message))
-	})
-}
-
-// await polls the API until wrong has nothing to say.
-func (e *env) await(t *testing.T, what string, wrong func() string) {
-	t.Helper()
-	began := time.Now()
-	for {
-		last := wrong()
-		if last == "" {
-			t.Logf("%s: after %v", what, time.Since(began).Round(time.Millisecond))
-			return
-		}
-		require.Less(t, time.Since(began), limit, "%s: %s", what, last)
-		time.Sleep(20 * time.Millisecond)
-	}
-}
-
-func unless(right bool, otherwise string) string {
-	if right {
-		return ""
-	}
-	return otherwise
-}
-
-// commands are the names of the processes of a node.
-func commands(t *testing.T, n *cluster.Node) string {
-	t.Helper()
-	return output(t, n, "ps", "-e", "-o", "comm=")
-}
-
-// output runs a program on a node and returns what it wrote, without the last newline.
-func output(t *testing.T, n *cluster.Node, name string, args ...string) string {
-	t.Helper()
-	out, err := n.Command(t.Context(), name, args...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return strings.TrimSuffix(string(out), "\n")
 }

@@ -78,6 +78,9 @@ func (c *component) end(ctx context.Context, s syscall.Signal) error {
 	return nil
 }
 
+// runs reports whether the component was started and has not ended.
+func (c *component) runs() bool { return c != nil && c.failed() == nil }
+
 // failed says how a component ended that should not have; nil while it runs.
 func (c *component) failed() error {
 	select {

@@ -52,7 +52,7 @@ type controlPlane struct {
 }
 
 // newControlPlane starts the machine and writes the files of the components.
-func newControlPlane(name, dir string, group *os.File, o Options) (_ *controlPlane, err error) {
+func newControlPlane(ctx context.Context, name, dir string, group *os.File, o Options) (_ *controlPlane, err error) {
 	p := &controlPlane{dir: dir, logs: filepath.Join(dir, "logs"), binaries: o.Binaries, clusterCIDRs: o.ClusterCIDRs}
 	if err := os.MkdirAll(p.logs, 0o755); err != nil {
 		return nil, fmt.Errorf("start control plane: %w", err)
@@ -65,12 +65,12 @@ func newControlPlane(name, dir string, group *os.File, o Options) (_ *controlPla
 	if err := writeKubeconfig(p.kubeconfig(), p.credentials); err != nil {
 		return nil, err
 	}
-	if p.machine, err = newMachine(name, group); err != nil {
+	if p.machine, err = newMachine(ctx, name, group); err != nil {
 		return nil, err
 	}
 	p.config = restConfig(p.ns, p.credentials)
 	if p.core, err = corev1.NewForConfig(p.config); err != nil {
-		return nil, errors.Join(err, p.off(context.Background()))
+		return nil, errors.Join(err, p.off(context.WithoutCancel(ctx)))
 	}
 	return p, nil
 }
@@ -96,6 +96,9 @@ func (p *controlPlane) startStore() (err error) {
 }
 
 func (p *controlPlane) startAPI() (err error) {
+	if p.api.runs() {
+		return errors.New("start kube-apiserver: it runs")
+	}
 	c := p.credentials
 	p.api, err = p.component("kube-apiserver",
 		"--etcd-servers="+etcdURL, "--bind-address=0.0.0.0", "--secure-port="+strconv.Itoa(apiPort),

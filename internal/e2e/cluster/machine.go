@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -29,17 +30,17 @@ type machine struct {
 
 // newMachine starts the namespaces. The mounts are those of this process, none of which
 // a mount in the machine changes.
-func newMachine(name string, group *os.File) (*machine, error) {
+func newMachine(ctx context.Context, name string, group *os.File) (*machine, error) {
 	ns, err := cnitest.NewNamespace()
 	if err != nil {
 		return nil, fmt.Errorf("start machine %s: %w", name, err)
 	}
 	m := &machine{name: name, ns: ns, group: group, pidfd: -1, gone: make(chan struct{})}
-	if err := m.startInit(); err != nil {
+	if err := m.startInit(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start machine %s: %w", name, err), ns.Close())
 	}
 	if err := m.mountProc(); err != nil {
-		return nil, errors.Join(fmt.Errorf("start machine %s: %w", name, err), m.off(context.Background()))
+		return nil, errors.Join(fmt.Errorf("start machine %s: %w", name, err), m.off(context.WithoutCancel(ctx)))
 	}
 	return m, nil
 }
@@ -48,7 +49,7 @@ func newMachine(name string, group *os.File) (*machine, error) {
 // when it ends (pid_namespaces(7)). Its standard input is a pipe whose other end only
 // this process has. Because it ignores SIGCHLD, the kernel itself reaps the orphans
 // that it gets; execve keeps that.
-func (m *machine) startInit() error {
+func (m *machine) startInit(ctx context.Context) error {
 	stdin, alive, err := os.Pipe()
 	if err != nil {
 		return err
@@ -69,29 +70,36 @@ func (m *machine) startInit() error {
 		close(m.gone)
 	}()
 	if m.pidfd, err = unix.PidfdOpen(m.init.Process.Pid, 0); err != nil {
-		return errors.Join(fmt.Errorf("open init: %w", err), m.off(context.Background()))
+		return errors.Join(fmt.Errorf("open init: %w", err), m.kill(context.WithoutCancel(ctx)))
 	}
 	return nil
 }
 
-// mountProc cuts the propagation of mounts to the outside and mounts a /proc of the PID
-// namespace, which only a process inside can.
+// mountProc cuts the propagation of mounts to the outside, keeps it between the mount
+// namespaces inside (the kubelet's volumes have to reach containers), and mounts a /proc
+// of the PID namespace, which only a process inside can.
 func (m *machine) mountProc() error {
 	err := m.enter(unix.CLONE_NEWNS, func() error {
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
-			return fmt.Errorf("make mounts private: %w", err)
+		for _, propagation := range []uintptr{unix.MS_SLAVE, unix.MS_SHARED} {
+			if err := unix.Mount("", "/", "", unix.MS_REC|propagation, ""); err != nil {
+				return fmt.Errorf("change propagation of mounts: %w", err)
+			}
 		}
-		return unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, "")
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	var out bytes.Buffer
 	cmd := exec.Command("mount", "-t", "proc", "proc", "/proc")
-	cmd.Stderr = os.Stderr
+	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := m.start(cmd); err != nil {
 		return err
 	}
-	return cmd.Wait()
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("mount /proc: %w: %s", err, &out)
+	}
+	return nil
 }
 
 // off kills everything in the machine, waits until it is gone, and gives up the network

@@ -59,11 +59,11 @@ func (n *Node) setUp(plugins []string) (err error) {
 }
 
 // boot starts the machine and joins it to the underlay, without its services.
-func (n *Node) boot() (err error) {
+func (n *Node) boot(ctx context.Context) (err error) {
 	if n.group, err = n.groups.create(n.machineName); err != nil {
 		return err
 	}
-	m, err := newMachine(n.machineName, n.group)
+	m, err := newMachine(ctx, n.machineName, n.group)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (n *Node) Boot(ctx context.Context) error {
 		return fmt.Errorf("boot %s: it runs", n.options.Name)
 	}
 	for _, step := range []func(context.Context) error{
-		func(context.Context) error { return n.boot() }, n.join, n.startRuntime, n.startKubelet,
+		n.boot, n.join, n.startRuntime, n.startKubelet,
 	} {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("boot %s: %w", n.options.Name, err)
@@ -158,10 +158,10 @@ func (n *Node) Reboot(ctx context.Context) error {
 // StopKubelet ends the kubelet. Its pods go on. Stopping twice is no error.
 func (n *Node) StopKubelet(ctx context.Context) error { return n.kubelet.stop(ctx) }
 
-// StartKubelet starts the kubelet after StopKubelet.
+// StartKubelet starts the kubelet after StopKubelet. It is an error when it runs.
 func (n *Node) StartKubelet(ctx context.Context) error {
-	if n.machine == nil {
-		return fmt.Errorf("start kubelet of %s: %w", n.options.Name, ErrOff)
+	if err := n.canStart(n.kubelet); err != nil {
+		return fmt.Errorf("start kubelet of %s: %w", n.options.Name, err)
 	}
 	return n.startKubelet(ctx)
 }
@@ -170,12 +170,23 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 // is no error.
 func (n *Node) StopContainerd(ctx context.Context) error { return n.runtime.stop(ctx) }
 
-// StartContainerd starts containerd after StopContainerd and waits until it answers.
+// StartContainerd starts containerd after StopContainerd and waits until it answers. It
+// is an error when it runs.
 func (n *Node) StartContainerd(ctx context.Context) error {
-	if n.machine == nil {
-		return fmt.Errorf("start containerd of %s: %w", n.options.Name, ErrOff)
+	if err := n.canStart(n.runtime); err != nil {
+		return fmt.Errorf("start containerd of %s: %w", n.options.Name, err)
 	}
 	return n.startRuntime(ctx)
+}
+
+func (n *Node) canStart(c *component) error {
+	switch {
+	case n.machine == nil:
+		return ErrOff
+	case c.runs():
+		return errors.New("it runs")
+	}
+	return nil
 }
 
 // PodNamespace opens the network namespace of a pod of this node by its UID; the caller

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 )
 
@@ -76,6 +77,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Dir == "" {
 		o.Dir = defaultDir
+	}
+	if !filepath.IsAbs(o.Dir) {
+		return o, fmt.Errorf("options of cluster: Dir %q is not absolute", o.Dir)
 	}
 	nodes := make([]NodeOptions, 0, len(o.Nodes))
 	seen := map[string]bool{}
