@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cnikit/cnikit/cni/chain"
 	"github.com/cnikit/cnikit/cni/cnitest"
 )
 
@@ -40,7 +41,12 @@ func (l *lab) startAgents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.out.say("ready after %s: tunnel, routes, neighbours, forwarding entries, conflist", milliseconds(took))
+	for _, n := range l.nodes {
+		if err := n.inNetwork(network, func(r chain.Runner, list *chain.List) error { return r.Status(ctx, list) }); err != nil {
+			return fmt.Errorf("STATUS on %s: %w", n.member.Name, err)
+		}
+	}
+	l.out.say("ready after %s: tunnel, routes, neighbours, forwarding entries, conflist; STATUS agrees", milliseconds(took))
 	return nil
 }
 

@@ -77,8 +77,9 @@ func (n *node) retire(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := n.agentCommand(ctx, "-cleanup").Run(); err != nil {
-		return fmt.Errorf("run the agent of %s with -cleanup: %w%s", n.member.Name, err, n.lastWords())
+	// The plugins are the lab's own, and in use by the other nodes.
+	if err := n.agentCommand(ctx, "uninstall", "-bin-dir=").Run(); err != nil {
+		return fmt.Errorf("uninstall the agent of %s: %w%s", n.member.Name, err, n.lastWords())
 	}
 	return nil
 }

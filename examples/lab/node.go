@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -69,13 +70,10 @@ func (n *node) statusFile() string { return filepath.Join(n.dir, "status.json") 
 // state is everything that the cluster's software may change on the node.
 func (n *node) state() (cnitest.State, error) { return n.ns.State(n.confDir()) }
 
-// agentCommand prepares the agent for this node.
-func (n *node) agentCommand(ctx context.Context, flags ...string) *cnitest.Cmd {
-	cmd := n.ns.Command(ctx, filepath.Join(n.bin, agentProgram), append([]string{
-		"-node", n.member.Name, "-topology", n.topology, "-network", network, "-device", device,
-		"-conf-dir", n.confDir(), "-data-dir", n.dataDir(), "-status-file", n.statusFile(),
-		"-resync", "-1s", // no look without a cause: what is repaired is repaired by events
-	}, flags...)...)
+// agentCommand prepares a command of the agent for this node.
+func (n *node) agentCommand(ctx context.Context, command string, flags ...string) *cnitest.Cmd {
+	names := []string{"-network", network, "-device", device, "-conf-dir", n.confDir(), "-status-file", n.statusFile()}
+	cmd := n.ns.Command(ctx, filepath.Join(n.bin, agentProgram), slices.Concat([]string{command}, flags, names)...)
 	cmd.Stdout, cmd.Stderr = n.log, n.log
 	detach(cmd.Cmd)
 	return cmd
@@ -84,7 +82,8 @@ func (n *node) agentCommand(ctx context.Context, flags ...string) *cnitest.Cmd {
 // startAgent starts the agent as a process of its own, which outlives the lab.
 func (n *node) startAgent(ctx context.Context) error {
 	ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	cmd := n.agentCommand(ctx)
+	cmd := n.agentCommand(ctx, "run", "-node", n.member.Name, "-topology", n.topology, "-data-dir", n.dataDir(),
+		"-resync", "-1s") // no look without a cause: what is repaired is repaired by events
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second // from SIGTERM to SIGKILL
 	if err := cmd.Start(); err != nil {

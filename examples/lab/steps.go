@@ -34,7 +34,7 @@ func (l *lab) steps() []step {
 		{"delete", "DEL twice, DEL of a namespace that is gone, DEL of what never was", (*lab).deleteTwice},
 	}
 	takeDown := []step{
-		{"take down", "pods detached, agents stopped, agents run with -cleanup", (*lab).takeDown},
+		{"take down", "pods detached, agents stopped and uninstalled", (*lab).takeDown},
 		{"sweep", "what is left", (*lab).sweep},
 	}
 	if l.keep {

@@ -18,7 +18,7 @@ func (l *lab) takeDown(ctx context.Context) error {
 			return err
 		}
 	}
-	l.out.say("%s detached, %s stopped and cleaned up after", count(pods, "pod"), count(len(l.nodes), "agent"))
+	l.out.say("%s detached, %s stopped and uninstalled", count(pods, "pod"), count(len(l.nodes), "agent"))
 	return nil
 }
 

@@ -9,20 +9,18 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/cnikit/cnikit/cni"
-	"github.com/cnikit/cnikit/cni/bridge"
 	"github.com/cnikit/cnikit/cni/install"
-	"github.com/cnikit/cnikit/cni/netif"
 	"github.com/cnikit/cnikit/overlay"
-	"github.com/cnikit/cnikit/overlay/file"
 	"github.com/cnikit/cnikit/overlay/vxlan"
 	"github.com/cnikit/cnikit/reconcile"
 )
 
-// The files come after the data path, which has the phases below ten.
+// The rest comes after the data path, which has the phases below eight.
 const (
-	conflistPhase = 10
-	statusPhase   = 11
+	bridgePhase      = 8
+	executablesPhase = 9
+	conflistPhase    = 10
+	statusPhase      = 11
 )
 
 // agent is the wiring: what feeds what.
@@ -30,19 +28,22 @@ type agent struct {
 	opts options
 	log  *slog.Logger
 
-	source   *file.Source
-	tracker  *overlay.Tracker
-	backend  *vxlan.Backend
-	conflist *install.Files
-	status   *install.Files // nil: no status file
-	engine   *reconcile.Engine
+	source      overlay.Source
+	tracker     *overlay.Tracker
+	backend     *vxlan.Backend
+	gateways    *gateways
+	executables *install.Executables // nil: they are somebody else's affair
+	conflist    *install.Files
+	status      *install.Files // nil: no status file
+	engine      *reconcile.Engine
 
 	hostHas []netip.Prefix // destinations that the planner knows of; used at the start and by rounds only
 	looked  bool
 
 	updating sync.Mutex // conflist and status follow one thing at a time
-	trouble  []error    // with the topology file, as it is now
+	trouble  []error    // with the source, as it is now
 	unfit    string     // why there can be no conflist for this node
+	boast    bool       // the status file says ready, from before this agent started
 }
 
 func newAgent(opts options, log *slog.Logger) (*agent, error) {
@@ -50,12 +51,8 @@ func newAgent(opts options, log *slog.Logger) (*agent, error) {
 	if err := a.addTargets(); err != nil {
 		return nil, err
 	}
-	targets := append(a.backend.Targets(), a.conflist)
-	if a.status != nil {
-		targets = append(targets, a.status)
-	}
 	var err error
-	a.engine, err = reconcile.New(reconcile.Options{Targets: targets, Resync: opts.resync, Log: log, OnRound: a.onRound})
+	a.engine, err = reconcile.New(reconcile.Options{Targets: a.targets(), Resync: opts.resync, Log: log, OnRound: a.onRound})
 	if err != nil {
 		return nil, err
 	}
@@ -65,21 +62,23 @@ func newAgent(opts options, log *slog.Logger) (*agent, error) {
 		OnProblems: a.onProblems,
 		OnError:    func(err error) { log.Error("topology refused", "error", err) },
 	})
-	a.source = file.New(opts.topology, file.Options{
-		Log: log, OnError: a.onSourceError, OnGood: func() { a.onSourceError(nil) },
-	})
-	return a, nil
+	a.source, err = a.newSource()
+	return a, err
 }
 
 func (a *agent) addTargets() (err error) {
 	o := a.opts
-	a.backend, err = vxlan.New(o.tunnel())
-	if err != nil {
+	if a.backend, err = vxlan.New(o.tunnel()); err != nil {
 		return err
 	}
-	// Pods can be attached when the tunnel stands, whatever ails single peers.
+	a.gateways = newGateways(o.bridge)
+	if o.binDir != "" {
+		if a.executables, err = o.newExecutables(executablesPhase); err != nil {
+			return err
+		}
+	}
 	a.conflist, err = install.NewFiles("conflist", o.confDir, install.Options{
-		Names: []string{o.conflist}, MakeDir: true, Phase: conflistPhase, After: a.backend.Essential(),
+		Names: []string{o.conflist}, MakeDir: true, Phase: conflistPhase, After: a.needed(),
 	})
 	if err != nil || o.status == "" {
 		return err
@@ -90,20 +89,38 @@ func (a *agent) addTargets() (err error) {
 	return err
 }
 
+// needed are the targets without which no pod can be attached, whatever ails single
+// peers. The conflist waits for them.
+func (a *agent) needed() []reconcile.Target {
+	needed := append(a.backend.Essential(), a.gateways)
+	if a.executables != nil {
+		needed = append(needed, a.executables)
+	}
+	return needed
+}
+
+func (a *agent) targets() []reconcile.Target {
+	targets := append(a.backend.Targets(), a.gateways)
+	if a.executables != nil {
+		targets = append(targets, a.executables)
+	}
+	targets = append(targets, a.conflist)
+	if a.status != nil {
+		targets = append(targets, a.status)
+	}
+	return targets
+}
+
 // run works until ctx ends or a part of the agent cannot go on.
 func (a *agent) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer a.backend.Close() //nolint:errcheck // what it set up stays
+	a.boast = a.saidReady()
 	a.lookAround()
 	a.update()
 	var parts sync.WaitGroup
-	for name, run := range map[string]func(context.Context) error{
-		"topology": func(ctx context.Context) error { return a.source.Run(ctx, a.tracker) },
-		"engine":   a.engine.Run,
-		"tunnel":   func(ctx context.Context) error { return a.backend.Watch(ctx, a.engine.Trigger) },
-		"conflist": func(ctx context.Context) error { return a.conflist.Watch(ctx, a.engine.Trigger) },
-	} {
+	for name, run := range a.parts() {
 		parts.Go(func() {
 			if err := run(ctx); err != nil {
 				cancel(fmt.Errorf("%s: %w", name, err))
@@ -117,33 +134,27 @@ func (a *agent) run(ctx context.Context) error {
 	return nil
 }
 
+// parts are what runs side by side.
+func (a *agent) parts() map[string]func(context.Context) error {
+	parts := map[string]func(context.Context) error{
+		"topology": func(ctx context.Context) error { return a.source.Run(ctx, a.tracker) },
+		"engine":   a.engine.Run,
+		"tunnel":   func(ctx context.Context) error { return a.backend.Watch(ctx, a.engine.Trigger) },
+		"conflist": func(ctx context.Context) error { return a.conflist.Watch(ctx, a.engine.Trigger) },
+	}
+	if a.executables != nil {
+		parts["executables"] = func(ctx context.Context) error { return a.executables.Watch(ctx, a.engine.Trigger) }
+	}
+	if a.status != nil {
+		parts["status"] = func(ctx context.Context) error { return a.status.Watch(ctx, a.engine.Trigger) }
+	}
+	return parts
+}
+
 func (a *agent) onProblems(problems []overlay.Problem) {
 	for _, p := range problems {
 		a.log.Warn("node left out, in whole or in part", "node", p.Node, "kind", p.Kind, "reason", p.Message)
 	}
-}
-
-func (a *agent) onSourceError(err error) {
-	a.updating.Lock()
-	a.trouble = flatten(err)
-	a.updating.Unlock()
-	a.update()
-}
-
-// flatten returns the errors that [errors.Join] has joined.
-func flatten(err error) []error {
-	var joined interface{ Unwrap() []error }
-	switch {
-	case err == nil:
-		return nil
-	case !errors.As(err, &joined):
-		return []error{err}
-	}
-	var errs []error
-	for _, e := range joined.Unwrap() {
-		errs = append(errs, flatten(e)...)
-	}
-	return errs
 }
 
 // onRound brings the planner, conflist and status up to date with what only the kernel
@@ -179,44 +190,4 @@ func (a *agent) update() {
 	if a.status != nil {
 		a.wantStatus(topology, mtu)
 	}
-}
-
-// badBridge says why the bridge plugin could not use an interface of that name, "" when
-// it could, or would make it. What cannot be looked at counts as good: the plugin will
-// say what is wrong.
-func badBridge(name string) string {
-	host, err := netif.Current()
-	if err != nil {
-		return ""
-	}
-	defer host.Close()
-	link, err := host.Link(name)
-	if err != nil || link.Kind == "bridge" {
-		return ""
-	}
-	return (&cni.FieldError{
-		Key: "-bridge", Value: name, Reason: fmt.Sprintf("is an interface of kind %q, not a bridge", link.Kind),
-		Fix: "use the name of a bridge, or one that no interface has",
-	}).Error()
-}
-
-// wantConflist leaves the conflist as it is when it cannot be made.
-func (a *agent) wantConflist(self overlay.Peer, mtu int) {
-	content, err := a.opts.render(self.PodCIDRs, mtu)
-	if err != nil {
-		a.unfit = fmt.Sprintf("conflist: %v", err)
-		return
-	}
-	a.unfit = ""
-	a.conflist.Replace(map[string]install.File{a.opts.conflist: {Content: content}})
-}
-
-// cleanup removes what an agent with the same options has set up. Pods must be
-// gone: a bridge with ports is left alone, with an error.
-func (a *agent) cleanup(ctx context.Context) error {
-	errs := []error{a.conflist.Cleanup(ctx), a.backend.Cleanup(ctx), bridge.Cleanup(ctx, a.opts.bridge)}
-	if a.status != nil {
-		errs = append(errs, a.status.Cleanup(ctx))
-	}
-	return errors.Join(append(errs, a.backend.Close())...)
 }

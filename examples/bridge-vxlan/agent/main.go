@@ -1,24 +1,32 @@
-// Command agent is the node agent of the bridge + VXLAN example: it keeps the
-// tunnel, its routes and the conflist of one node as the topology says.
+// Command agent is the node agent of the bridge + VXLAN example, and its installer.
 //
-//	cnikit-agent -node worker-1 -topology /etc/cnikit/topology.json
+//	cnikit-agent [run] -node worker-1 [flags]   keep tunnel, routes, conflist and plugins as they should be
+//	cnikit-agent install [flags]                put the plugins on this host, once
+//	cnikit-agent uninstall [flags]              remove what the other two have set up
+//	cnikit-agent ready [flags]                  exit 0 when the node is ready, for probes
+//	cnikit-agent wait                           do nothing until it is ended, for the pods that uninstall
+//	cnikit-agent wait                           do nothing until it is ended
+//	cnikit-agent help [command]
 //
-// The topology is the file that package overlay/file describes. The agent is
-// the packages of this module and nothing else: a source (overlay/file) feeds a
-// planner (overlay), a backend (overlay/vxlan) and the conflist (cni/install)
-// contribute targets to one engine (reconcile). It can be killed at any time:
-// what it set up stays, and the next start takes it over without a write.
+// run is the packages of this module and nothing else: a source feeds a planner
+// (overlay), a backend (overlay/vxlan), the conflist and the executables (cni/install)
+// contribute targets to one engine (reconcile). The nodes come from a file (overlay/file)
+// or from the Kubernetes API (overlay/kube). The agent can be killed at any time: what it
+// set up stays, and the next start takes it over without a write.
 //
-// With -cleanup it removes what it set up, and exits.
+// Pods can be attached when the conflist is there, which the agent writes when tunnel and
+// plugins are in place. From then on the status file says how things stand: the conflist
+// names it, so that the STATUS command of the plugin answers with what the agent has to
+// say, also when the agent is no longer there. It is below /run, because a node that
+// boots has no tunnel.
+//
+// A Node that is deleted and created again usually gets other Pod CIDRs. The agent then
+// moves tunnel, bridge and conflist over to them; pods that are still there have no
+// gateway any more, and can be deleted as ever.
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
-	"fmt"
-	"io"
-	"log/slog"
 	"os"
 	"os/signal"
 	"syscall"
@@ -26,32 +34,9 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := command(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	code := program(ctx, os.Args[1:], environment{
+		getenv: os.Getenv, executable: os.Executable, stdout: os.Stdout, stderr: os.Stderr,
+	})
 	stop()
 	os.Exit(code)
-}
-
-// command is the program; it returns the exit code.
-func command(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := run(ctx, args, stdout, slog.New(slog.NewTextHandler(stderr, nil)))
-	if err == nil || errors.Is(err, flag.ErrHelp) {
-		return 0
-	}
-	fmt.Fprintln(stderr, "cnikit-agent:", err)
-	return 1
-}
-
-func run(ctx context.Context, args []string, help io.Writer, log *slog.Logger) error {
-	opts, err := parseOptions(args, help)
-	if err != nil {
-		return err
-	}
-	a, err := newAgent(opts, log)
-	if err != nil {
-		return err
-	}
-	if opts.cleanup {
-		return a.cleanup(ctx)
-	}
-	return a.run(ctx)
 }

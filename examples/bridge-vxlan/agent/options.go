@@ -1,29 +1,46 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"net/netip"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cnikit/cnikit/cni/install"
 	"github.com/cnikit/cnikit/overlay/vxlan"
 )
 
-// options are the agent's flags.
-type options struct {
-	node     string
-	topology string
-	cleanup  bool
+// Where a node has its things.
+const (
+	defaultBinDir = "/opt/cni/bin"
+	defaultStatus = "/run/cnikit/status.json"
+)
 
-	network  string
-	bridge   string
-	conflist string
-	confDir  string
-	dataDir  string
-	status   string
+// options are the flags of all commands; each has some of them.
+type options struct {
+	given map[string]bool // flags that are in the arguments
+
+	node       string
+	source     string
+	topology   string
+	kubeconfig string
+
+	network      string
+	bridge       string
+	confDir      string
+	conflist     string
+	templateFile string
+	template     *install.Template // nil: the default
+	dataDir      string
+	status       string
+
+	binDir      string
+	executables string
+	replace     bool
+
+	podCIDRs prefixes
 
 	device string
 	vni    int
@@ -32,46 +49,51 @@ type options struct {
 	resync time.Duration
 }
 
-// parseOptions writes the help to help if it is asked for; the error is then
-// [flag.ErrHelp].
-func parseOptions(args []string, help io.Writer) (options, error) {
-	var o options
-	f := o.flags()
-	switch err := f.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(help, "Usage: cnikit-agent -node name [flags]")
-		f.SetOutput(help)
-		f.PrintDefaults()
-		return o, err
-	case err != nil:
-		return o, fmt.Errorf("%w; see -help", err)
-	case f.NArg() > 0:
-		return o, fmt.Errorf("argument %q: is not a flag; see -help", f.Arg(0))
-	}
-	if o.device == "" {
-		o.device = fmt.Sprintf("cnikit.%d", o.vni)
-	}
-	return o, o.validate()
+func (o *options) sourceFlags(f *flag.FlagSet, env environment) {
+	node := env.getenv("NODE_NAME")
+	f.StringVar(&o.node, "node", node, "`name` of this node among the nodes (default: the environment variable NODE_NAME)")
+	f.Lookup("node").DefValue = "" // the help is the same everywhere
+	f.StringVar(&o.source, "source", sourceFile, "`kind` of source of the nodes: file, or kube for the Nodes of the Kubernetes API")
+	f.StringVar(&o.topology, "topology", defaultTopology, "source file: `file` with the nodes of the cluster")
+	f.StringVar(&o.kubeconfig, "kubeconfig", "", "source kube: `file` that says how to reach the API (default: the service account of the pod)")
 }
 
-func (o *options) flags() *flag.FlagSet {
-	f := flag.NewFlagSet("cnikit-agent", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // it would print each error, and all flags with it
-	f.StringVar(&o.node, "node", "", "`name` of this node in the topology (required)")
-	f.StringVar(&o.topology, "topology", "/etc/cnikit/topology.json", "`file` with the nodes of the cluster")
-	f.BoolVar(&o.cleanup, "cleanup", false, "remove tunnel, routes, conflist and bridge of this node, and exit")
-	f.StringVar(&o.network, "network", "cnikit", "`name` of the network in the conflist")
-	f.StringVar(&o.bridge, "bridge", "cni0", "`name` of the bridge that joins the pods of this node")
+// nameFlags say which conflist is meant.
+func (o *options) nameFlags(f *flag.FlagSet) {
 	f.StringVar(&o.conflist, "conflist", "10-cnikit.conflist", "`name` of the conflist in -conf-dir, with the suffix .conflist")
 	f.StringVar(&o.confDir, "conf-dir", "/etc/cni/net.d", "`directory` that the runtime reads conflists from")
+	f.StringVar(&o.network, "network", "cnikit", "`name` of the network in the conflist")
+	f.StringVar(&o.bridge, "bridge", "cni0", "`name` of the bridge that joins the pods of this node")
+}
+
+// contentFlags say what else is in it.
+func (o *options) contentFlags(f *flag.FlagSet) {
+	f.StringVar(&o.templateFile, "conflist-template", "", "`file` with a template for the conflist, as package cni/install describes it; read at the start (default, also when it is not there: cnikit-bridge with cnikit-ipam)")
 	f.StringVar(&o.dataDir, "data-dir", "/var/lib/cni/networks", "`directory` of the address leases")
-	f.StringVar(&o.status, "status-file", "", "`file` that says whether the node is ready, and why not; empty: none")
-	f.StringVar(&o.device, "device", "", "`name` of the VXLAN device; empty: cnikit. and the -vni")
+}
+
+func (o *options) deviceFlags(f *flag.FlagSet) {
+	f.StringVar(&o.device, "device", "", "`name` of the VXLAN device (default: cnikit. and the -vni)")
 	f.IntVar(&o.vni, "vni", 5000, "VXLAN network identifier, the same on all nodes")
-	f.IntVar(&o.port, "port", 4789, "UDP port of the tunnel, the same on all nodes")
-	f.IntVar(&o.mtu, "mtu", 0, "MTU of tunnel and pods in `bytes`; 0: what the underlay leaves")
-	f.DurationVar(&o.resync, "resync", time.Minute, "time between full looks without a cause; negative: never")
-	return f
+}
+
+func (o *options) statusFlag(f *flag.FlagSet, usage string) {
+	f.StringVar(&o.status, "status-file", defaultStatus, usage)
+}
+
+// complete fills in what was left out, as far as a command has it.
+func (o *options) complete(env environment) error {
+	if o.device == "" && o.vni != 0 {
+		o.device = fmt.Sprintf("cnikit.%d", o.vni)
+	}
+	if o.executables == "" && o.binDir != "" {
+		self, err := env.executable()
+		if err != nil {
+			return fmt.Errorf("find the directory of this program: %w; use -executables", err)
+		}
+		o.executables = filepath.Dir(self)
+	}
+	return o.readTemplate(env)
 }
 
 // tunnel is the configuration of the backend.
@@ -79,11 +101,28 @@ func (o options) tunnel() vxlan.Config {
 	return vxlan.Config{VNI: o.vni, Port: o.port, Device: o.device, MTU: o.mtu, Network: o.network}
 }
 
-// render makes the conflist of a node.
-func (o options) render(podCIDRs []netip.Prefix, mtu int) ([]byte, error) {
-	network := install.Network{Name: o.network, Bridge: o.bridge, MTU: mtu, DataDir: o.dataDir}
-	for _, cidr := range podCIDRs {
-		network.Subnets = append(network.Subnets, install.Subnet{Prefix: cidr})
+// prefixes are the value of a flag: prefixes with commas between them.
+type prefixes []netip.Prefix
+
+var _ flag.Value = (*prefixes)(nil)
+
+// Set implements [flag.Value].
+func (p *prefixes) Set(s string) error {
+	*p = nil
+	for part := range strings.SplitSeq(s, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(part))
+		if err != nil {
+			return fmt.Errorf("%q is no prefix; write an address and a length, such as 10.1.2.0/24", part)
+		}
+		*p = append(*p, prefix)
 	}
-	return install.Conflist(network)
+	return nil
+}
+
+// String implements [flag.Value].
+func (p *prefixes) String() string {
+	if len(*p) == 0 {
+		return ""
+	}
+	return strings.Trim(fmt.Sprint([]netip.Prefix(*p)), "[]")
 }

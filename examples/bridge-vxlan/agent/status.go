@@ -3,26 +3,31 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/cnikit/cnikit/cni/install"
+	"github.com/cnikit/cnikit/cni/netif"
 	"github.com/cnikit/cnikit/overlay"
-	"github.com/cnikit/cnikit/overlay/file"
 	"github.com/cnikit/cnikit/reconcile"
 )
 
 // report is what the status file says. Ready means that pods can be attached;
-// problems and failing keys may concern other nodes alone.
+// problems and failing keys may concern other nodes alone. Plugins read "ready" and
+// "reason", see package cni/bridge.
 type report struct {
 	Node     string                  `json:"node"`
 	Ready    bool                    `json:"ready"`
-	Reason   string                  `json:"reason,omitempty"` // why not ready
-	MTU      int                     `json:"mtu,omitempty"`    // of pods, in bytes
-	Source   []string                `json:"source,omitempty"` // what is wrong with the topology file
-	Problems []overlay.Problem       `json:"problems"`
+	Reason   string                  `json:"reason,omitempty"`   // why not ready
+	PodCIDRs []netip.Prefix          `json:"podCIDRs,omitempty"` // of this node
+	MTU      int                     `json:"mtu,omitempty"`      // of pods, in bytes
+	Source   []string                `json:"source,omitempty"`   // what is wrong with the source of the nodes
+	Problems []overlay.Problem       `json:"problems"`           // with nodes
 	Targets  map[string]targetReport `json:"targets"`
+	Omitted  int                     `json:"omitted,omitempty"` // entries beyond what a list here can have
 }
 
 type targetReport struct {
@@ -31,30 +36,73 @@ type targetReport struct {
 	Held      []string          `json:"held,omitempty"`    // deletions held back
 }
 
+// listed is how many entries a list of the report has at most: whatever happens to a
+// network of thousands of nodes, plugins read the file with every STATUS.
+const listed = 100
+
+// shorten cuts a list and counts what it cut off.
+func shorten[T any](list []T, omitted *int) []T {
+	*omitted += len(list) - min(len(list), listed)
+	return list[:min(len(list), listed)]
+}
+
 // wantStatus has the status file say how things stand. What a round under way will
-// settle is not published: a restart must not look like an outage.
+// settle is not published: a restart must not look like an outage. But what an earlier run
+// has published and is not so any more is taken back.
 func (a *agent) wantStatus(t overlay.Topology, mtu int) {
 	status := a.engine.Status()
 	reason, settled := a.unready(t, status)
 	if !settled {
-		return
+		if reason = a.takenBack(); reason == "" {
+			return
+		}
 	}
-	r := report{
-		Node: a.opts.node, Ready: reason == "", Reason: reason, MTU: mtu,
-		Problems: t.Problems, Targets: a.reportTargets(status),
+	a.boast = false
+	r := report{Node: a.opts.node, Ready: reason == "", Reason: reason, MTU: mtu}
+	if t.Self != nil {
+		r.PodCIDRs = t.Self.PodCIDRs
 	}
-	for _, err := range a.trouble {
+	for _, err := range shorten(a.trouble, &r.Omitted) {
 		r.Source = append(r.Source, err.Error())
 	}
-	if r.Problems == nil {
-		r.Problems = []overlay.Problem{}
-	}
+	r.Problems = append([]overlay.Problem{}, shorten(t.Problems, &r.Omitted)...)
+	r.Targets = a.reportTargets(status, &r.Omitted)
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		a.log.Error("no status", "error", err)
 		return
 	}
 	a.status.Replace(map[string]install.File{filepath.Base(a.opts.status): {Content: append(content, '\n')}})
+}
+
+// saidReady reports whether the status file says ready.
+func (a *agent) saidReady() bool {
+	if a.status == nil {
+		return false
+	}
+	said, err := readStatus(a.opts.status)
+	return err == nil && said.Ready
+}
+
+// takenBack is the reason not to be ready any more when an earlier run of the agent has
+// left a file that says ready, and the tunnel is gone. While it stands, so does the file.
+func (a *agent) takenBack() string {
+	if !a.boast {
+		return ""
+	}
+	host, err := netif.Current()
+	if err != nil {
+		return ""
+	}
+	defer host.Close()
+	link, err := host.Link(a.opts.device)
+	switch {
+	case errors.Is(err, netif.ErrNotFound):
+		return fmt.Sprintf("the agent has just started, and the tunnel device %s is not there", a.opts.device)
+	case err == nil && !link.Up:
+		return fmt.Sprintf("the agent has just started, and the tunnel device %s is down", a.opts.device)
+	}
+	return ""
 }
 
 // unready says why pods cannot be attached, "" when they can. It is not settled while
@@ -67,7 +115,7 @@ func (a *agent) unready(t overlay.Topology, s reconcile.Status) (reason string, 
 		return a.unfit, true
 	}
 	needed := map[string]bool{a.conflist.Name(): true}
-	for _, target := range a.backend.Essential() {
+	for _, target := range a.needed() {
 		needed[target.Name()] = true
 	}
 	settled = true
@@ -83,8 +131,11 @@ func (a *agent) unready(t overlay.Topology, s reconcile.Status) (reason string, 
 	return "", settled
 }
 
+// fewReasons is how much of what is wrong elsewhere goes into the reason.
+const fewReasons = 3
+
 // homeless says why the own node has no place in the topology, or why there is no
-// topology. What is wrong with the file comes first: it is the cause of the rest.
+// topology. What is wrong with the source comes first: it is the cause of the rest.
 func (a *agent) homeless(t overlay.Topology) (reason string, settled bool) {
 	own, others, lost := a.ownTrouble()
 	if lost {
@@ -102,35 +153,21 @@ func (a *agent) homeless(t overlay.Topology) (reason string, settled bool) {
 	}
 	reasons := slices.Concat(own, known)
 	if len(reasons) == 0 {
-		reasons = slices.Concat(others, absent)
+		reasons = slices.Concat(others[:min(len(others), fewReasons)], absent)
 	}
 	return strings.Join(reasons, "; "), len(reasons) > 0
 }
 
-// ownTrouble returns what is wrong with the own entry of the topology file, and with the
-// rest of the file; lost: the own entry cannot be used at all.
-func (a *agent) ownTrouble() (own, others []string, lost bool) {
-	for _, err := range a.trouble {
-		var entry *file.EntryError
-		if errors.As(err, &entry) && entry.Node == a.opts.node {
-			own, lost = append(own, err.Error()), lost || !entry.Used
-			continue
-		}
-		others = append(others, err.Error())
-	}
-	return own, others, lost
-}
-
 // reportTargets leaves out the status file itself: what it says must not depend on
 // its being written.
-func (a *agent) reportTargets(s reconcile.Status) map[string]targetReport {
+func (a *agent) reportTargets(s reconcile.Status, omitted *int) map[string]targetReport {
 	targets := make(map[string]targetReport, len(s.Targets))
 	for _, t := range s.Targets {
 		if t.Name == a.status.Name() {
 			continue
 		}
-		r := targetReport{Converged: t.Converged, Held: t.Held}
-		for _, e := range t.Failing {
+		r := targetReport{Converged: t.Converged, Held: shorten(t.Held, omitted)}
+		for _, e := range shorten(t.Failing, omitted) {
 			if r.Failing == nil {
 				r.Failing = map[string]string{}
 			}

@@ -4,45 +4,66 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path"
 	"path/filepath"
 	"strings"
 
 	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/install"
 	"github.com/cnikit/cnikit/overlay/vxlan"
 )
 
-// validate returns the first value that cannot work, under the name of its flag. Most
-// rules are those of the package that gets the value; what is here no package can know,
-// or it would take the default instead.
-func (o options) validate() error {
-	for _, check := range []func() error{o.validateNode, o.validatePaths, o.validateConflist, o.validateTunnel, o.validateNetwork} {
-		if err := check(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// What is here no package can know, or it would take the default instead. Most rules are
+// those of the package that gets the value; its error is told under the name of the flag.
 
 func (o options) validateNode() error {
 	switch {
-	case o.node == "" && !o.cleanup:
-		return &cni.FieldError{Key: "-node", Value: o.node, Reason: "is empty", Fix: "give this node's name in the topology"}
+	case o.node == "":
+		return &cni.FieldError{Key: "-node", Value: o.node, Reason: "is empty",
+			Fix: "give this node's name among the nodes, or set the environment variable NODE_NAME"}
 	case o.resync == 0:
 		return &cni.FieldError{Key: "-resync", Value: o.resync.String(), Reason: "is no interval", Fix: "use one such as 1m, or a negative one for never"}
 	}
 	return nil
 }
 
-func (o options) validatePaths() error {
-	for _, p := range []struct{ flag, path string }{
-		{"-topology", o.topology}, {"-conf-dir", o.confDir}, {"-data-dir", o.dataDir}, {"-status-file", o.status},
-	} {
-		if !filepath.IsAbs(p.path) && (p.path != "" || p.flag != "-status-file") {
-			return &cni.FieldError{Key: p.flag, Value: p.path, Reason: "is not an absolute path", Fix: "start it with a slash"}
-		}
+// validateSource refuses a source that there is not, and flags of another one: whoever
+// gives those means something else.
+func (o options) validateSource() error {
+	others := map[string]string{sourceFile: "kubeconfig", sourceKube: "topology"}
+	other, known := others[o.source]
+	if !known {
+		return &cni.FieldError{Key: "-source", Value: o.source, Reason: "is no source of nodes", Fix: "use file or kube"}
 	}
-	if o.status != "" && !isPlain(filepath.Base(o.status)) {
-		return &cni.FieldError{Key: "-status-file", Value: o.status, Reason: "names no file", Fix: "end it in a name that does not begin with a dot"}
+	if o.given[other] {
+		return fmt.Errorf("-%s: has no meaning with -source %s; leave out one of the two", other, o.source)
+	}
+	if o.source == sourceFile {
+		return absolute("-topology", o.topology)
+	}
+	if o.kubeconfig == "" {
+		return nil
+	}
+	return absolute("-kubeconfig", o.kubeconfig)
+}
+
+func absolute(flag, path string) error {
+	if filepath.IsAbs(path) {
+		return nil
+	}
+	return &cni.FieldError{Key: flag, Value: path, Reason: "is not an absolute path", Fix: "start it with a slash"}
+}
+
+// validateStatus has the rule of package cni/bridge for a readyFile.
+func (o options) validateStatus() error {
+	switch {
+	case o.status == "":
+		return nil
+	case path.Clean(o.status) != o.status || !strings.HasPrefix(o.status, "/run/"):
+		return &cni.FieldError{Key: "-status-file", Value: o.status, Reason: "is no plain path of a file under /run, which a reboot empties",
+			Fix: "use one such as " + defaultStatus}
+	case !isPlain(filepath.Base(o.status)):
+		return &cni.FieldError{Key: "-status-file", Value: o.status, Reason: "is hidden", Fix: "end it in a name that does not begin with a dot"}
 	}
 	return nil
 }
@@ -55,7 +76,7 @@ func (o options) validateConflist() error {
 	case filepath.Ext(o.conflist) != ".conflist": // .conf and .json are read as single plugins
 		return &cni.FieldError{Key: "-conflist", Value: o.conflist, Reason: "runtimes do not read lists from such a name", Fix: "end it in .conflist"}
 	}
-	return nil
+	return absolute("-conf-dir", o.confDir)
 }
 
 // isPlain reports whether name is that of a file in a directory which lists it.
@@ -63,13 +84,28 @@ func isPlain(name string) bool {
 	return name != "" && name == filepath.Base(name) && !strings.ContainsAny(name, `/\`) && !strings.HasPrefix(name, ".")
 }
 
+func (o options) validateExecutables() error {
+	if o.binDir == "" {
+		if o.given["executables"] {
+			return errors.New("-executables: there is nowhere to put them; give -bin-dir as well, or leave it out")
+		}
+		return nil
+	}
+	if err := absolute("-bin-dir", o.binDir); err != nil {
+		return err
+	}
+	return absolute("-executables", o.executables)
+}
+
 func (o options) validateTunnel() error {
 	c := o.tunnel()
-	if c.VNI == 0 {
-		c.VNI = -1 // as wrong, but not taken for the default
-	}
-	if c.Port == 0 {
-		c.Port = -1
+	for _, v := range []struct {
+		flag  string
+		value *int
+	}{{"vni", &c.VNI}, {"port", &c.Port}} {
+		if *v.value == 0 && o.given[v.flag] {
+			*v.value = -1 // as wrong, but not taken for the default
+		}
 	}
 	var field *vxlan.FieldError
 	if !errors.As(c.Validate(), &field) {
@@ -87,17 +123,42 @@ func (o options) validateTunnel() error {
 
 // validateNetwork finds what otherwise shows when the conflist is made.
 func (o options) validateNetwork() error {
-	_, err := o.render([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, 0) // any subnet will do
+	if err := absolute("-data-dir", o.dataDir); err != nil {
+		return err
+	}
+	cidrs := o.podCIDRs
+	if cidrs == nil {
+		cidrs = prefixes{netip.MustParsePrefix("192.0.2.0/24")} // any subnet will do
+	}
+	network := o.pods(cidrs, o.mtu)
+	_, err := install.Conflist(network)
 	var field *cni.FieldError
-	if errors.As(err, &field) {
-		flags := map[string]string{"name": "-network", "bridge": "-bridge", "ipam.dataDir": "-data-dir"}
-		if f, ok := flags[field.Key]; ok {
-			return &cni.FieldError{Key: f, Value: field.Value, Reason: field.Reason, Fix: field.Fix}
+	if errors.As(err, &field) && flagOf(field.Key) != "" {
+		return &cni.FieldError{Key: flagOf(field.Key), Value: field.Value, Reason: field.Reason, Fix: field.Fix}
+	}
+	if err == nil && o.template != nil {
+		if _, err := o.template.Render(network); err != nil {
+			return fmt.Errorf("-conflist-template=%q: %w", o.templateFile, err)
 		}
 	}
-	if err == nil && o.bridge == o.device {
+	return err
+}
+
+// flagOf returns the flag that a key of the conflist comes from, "" for others.
+func flagOf(key string) string {
+	if strings.HasPrefix(key, "ipam.ranges") {
+		return "-pod-cidrs"
+	}
+	return map[string]string{
+		"name": "-network", "bridge": "-bridge", "mtu": "-mtu", "ipam.dataDir": "-data-dir",
+		"tunnelDevice": "-device", "readyFile": "-status-file",
+	}[key]
+}
+
+func (o options) validateBridge() error {
+	if o.bridge == o.device {
 		return &cni.FieldError{Key: "-bridge", Value: o.bridge, Reason: "is the name of the VXLAN device",
 			Fix: "use another one, such as cni0, or name the device by -device"}
 	}
-	return err
+	return nil
 }

@@ -11,26 +11,6 @@ import (
 	"github.com/cnikit/cnikit/reconcile"
 )
 
-func TestCommand(t *testing.T) {
-	for name, c := range map[string]struct {
-		args           []string
-		code           int
-		stdout, stderr string
-	}{
-		"help is no failure":                      {[]string{"-h"}, 0, "Usage: cnikit-agent -node name", ""},
-		"a bad value is told in one line":         {[]string{"-mtu", "many"}, 1, "", "cnikit-agent: invalid value \"many\" for flag -mtu: parse error; see -help\n"},
-		"an impossible value is told in one line": {[]string{"-node", "a", "-vni", "0"}, 1, "", "cnikit-agent: -vni=0: not a VXLAN network identifier; use 1 to 16777215\n"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			assert.Equal(t, c.code, command(t.Context(), c.args, &stdout, &stderr))
-			assert.Contains(t, stdout.String(), c.stdout)
-			assert.Equal(t, c.stdout == "", stdout.Len() == 0)
-			assert.Equal(t, c.stderr, stderr.String())
-		})
-	}
-}
-
 func TestOnlyRoundsThatChangedSomethingAreLogged(t *testing.T) {
 	for name, c := range map[string]struct {
 		round reconcile.Round

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni/install"
+)
+
+// install runs the command and returns what it said.
+func (h *host) install(t *testing.T, flags ...string) (string, error) {
+	args := append([]string{"install", "-bin-dir", h.path("bin")}, flags...)
+	out, err := h.ns.Command(t.Context(), agentProgram(t), args...).CombinedOutput()
+	return string(out), err
+}
+
+func TestInstall(t *testing.T) {
+	h := newHost(t)
+	image := imageDir(t)
+	out, err := h.install(t, "-executables", image)
+	require.NoError(t, err, out)
+	for _, name := range plugins() {
+		want, err := os.ReadFile(filepath.Join(image, name))
+		require.NoError(t, err)
+		got, err := os.ReadFile(h.path("bin", name))
+		require.NoError(t, err)
+		assert.Equal(t, len(want), len(got))
+	}
+	assert.NoDirExists(t, h.path("net.d"), "no conflist without Pod CIDRs")
+
+	require.NoError(t, os.WriteFile(h.path("bin", "cnikit-ipam"), []byte("mine"), 0o755))
+	out, err = h.install(t, "-executables", image)
+	require.NoError(t, err, "what was installed is repaired: %s", out)
+
+	require.NoError(t, os.RemoveAll(h.path("bin")))
+	require.NoError(t, os.Mkdir(h.path("bin"), 0o755))
+	require.NoError(t, os.WriteFile(h.path("bin", "cnikit-ipam"), []byte("mine"), 0o755))
+	out, err = h.install(t, "-executables", image)
+	require.Error(t, err)
+	assert.Contains(t, out, "cnikit-ipam")
+	assert.NoFileExists(t, h.path("bin", "cnikit-bridge"), "all or nothing")
+	out, err = h.install(t, "-executables", image, "-replace")
+	require.NoError(t, err, out)
+
+	out, err = h.install(t, "-executables", h.path("nowhere"))
+	require.Error(t, err)
+	assert.Contains(t, out, h.path("nowhere", "cnikit-bridge"))
+}
+
+// A host without an agent gets a network that works.
+func TestInstallWithAConflist(t *testing.T) {
+	h := newHost(t)
+	out, err := h.install(t, "-executables", imageDir(t), "-conf-dir", h.path("net.d"), "-data-dir", h.path("leases"),
+		"-pod-cidrs", "10.9.8.0/24,fd00:98::/64", "-mtu", "1400")
+	require.NoError(t, err, out)
+	require.NoError(t, h.runtimeStatus(t))
+	one, other := h.newPod(t, "one"), h.newPod(t, "other")
+	require.NoError(t, one.add(t))
+	require.NoError(t, other.add(t))
+	for _, ip := range other.ips {
+		one.reach(t, ip)
+	}
+	require.NoError(t, one.del(t))
+	require.NoError(t, other.del(t))
+}
+
+// A runtime must not see a conflist whose plugins are not there.
+func TestTheConflistWaitsForThePlugins(t *testing.T) {
+	h := newHost(t)
+	image := t.TempDir()
+	h.publish(t, nodeA())
+	h.start(t, "-bin-dir", h.path("bin"), "-executables", image, "-resync", "50ms")
+	assert.Contains(t, h.status(t, notReady).Reason, filepath.Join(image, "cnikit-bridge"))
+	assert.NoFileExists(t, h.conflist())
+
+	real := imageDir(t)
+	for _, name := range plugins() {
+		require.NoError(t, os.Rename(filepath.Join(real, name), filepath.Join(image, name)))
+	}
+	h.status(t, isReady)
+	assert.FileExists(t, h.conflist())
+	require.NoError(t, h.runtimeStatus(t))
+}
+
+func TestAgentRepairsThePlugins(t *testing.T) {
+	h := newHost(t)
+	h.publish(t, nodeA())
+	h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t))
+	h.status(t, isReady)
+	require.NoError(t, os.Remove(h.path("bin", "cnikit-bridge")))
+	assert.Eventually(t, func() bool {
+		_, err := os.Stat(h.path("bin", "cnikit-bridge"))
+		return err == nil
+	}, patience, 5*time.Millisecond)
+}
+
+func TestUninstallRemovesEverything(t *testing.T) {
+	h := newHost(t)
+	before := h.state(t)
+	h.publish(t, nodeA(), nodeB())
+	h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t))
+	h.status(t, isReady)
+	p := h.newPod(t, "pod")
+	require.NoError(t, p.add(t))
+	require.NoError(t, p.del(t))
+	h.end(t)
+	foreign := h.path("bin", "loopback")
+	require.NoError(t, os.WriteFile(foreign, []byte("somebody else's"), 0o755))
+	other := h.path("net.d", "99-other.conflist")
+	require.NoError(t, install.WriteFile(other, install.File{Content: []byte("{}")}))
+
+	for range 2 {
+		out, err := h.uninstall(t)
+		require.NoError(t, err, out)
+		assert.Empty(t, out)
+		assert.Empty(t, before.Diff(h.state(t)))
+		assert.NoFileExists(t, h.conflist())
+		assert.NoFileExists(t, h.statusFile())
+		entries, err := os.ReadDir(h.path("bin"))
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+		assert.FileExists(t, foreign)
+		assert.FileExists(t, other)
+	}
+}
+
+// A runtime needs conflist and plugins to delete the pods that are left.
+func TestUninstallRemovesNothingWhilePodsAreAttached(t *testing.T) {
+	h := newHost(t)
+	before := h.state(t)
+	h.publish(t, nodeA(), nodeB())
+	h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t))
+	h.status(t, isReady)
+	p := h.newPod(t, "pod")
+	require.NoError(t, p.add(t))
+	h.end(t)
+	with := h.state(t)
+	refused := func(attached string) {
+		out, err := h.uninstall(t)
+		require.Error(t, err)
+		assert.Regexp(t, `^cnikit-agent: nothing is removed: `+attached+`; delete the pods and try again\n$`, out)
+		for _, path := range []string{h.conflist(), h.statusFile(), h.path("bin", "cnikit-bridge")} {
+			assert.FileExists(t, path)
+		}
+		assert.Contains(t, h.state(t).String(), "vxlan")
+	}
+	refused(`1 interfaces of pods of network "cnikit" are attached, such as \w+`)
+	assert.Empty(t, with.Diff(h.state(t)))
+	h.do(t, "ip link del cni0")
+	refused(`1 interfaces of pods of network "cnikit" are attached, such as \w+`)
+
+	h.do(t, "ip link add cni0 type bridge") // of whatever plugin
+	require.NoError(t, p.del(t))
+	h.do(t, "ip link add foreign master cni0 type veth peer name other")
+	refused(`1 interfaces of pods of network "cnikit" are attached, such as foreign`)
+	h.do(t, "ip link del foreign")
+	h.do(t, "ip link del cni0")
+
+	out, err := h.uninstall(t)
+	require.NoError(t, err, out)
+	assert.Empty(t, before.Diff(h.state(t)))
+	assert.NoFileExists(t, h.path("bin", "cnikit-bridge"))
+}
+
+// Every error is told, and none keeps the rest from being removed.
+func TestUninstallTellsEveryError(t *testing.T) {
+	h := newHost(t)
+	h.do(t, "ip link add cnikit.5000 type vxlan id 5000 dstport 4789")
+	h.do(t, "ip link add cni0 type veth peer name other")
+	require.NoError(t, os.MkdirAll(h.conflist(), 0o755))
+	require.NoError(t, os.MkdirAll(filepath.Dir(h.statusFile()), 0o755))
+	require.NoError(t, os.WriteFile(h.statusFile(), []byte("{}"), 0o600))
+	out, err := h.uninstall(t)
+	require.Error(t, err)
+	assert.True(t, strings.HasPrefix(out, "cnikit-agent: "), out)
+	for _, want := range []string{
+		h.conflist() + ": is a directory; remove it by hand", "device cnikit.5000: left alone", `remove bridge "cni0": left alone, it is no bridge but a veth`,
+		"the plugins in " + h.path("bin") + " stay until the rest is gone",
+	} {
+		assert.Contains(t, out, want)
+	}
+	assert.NoFileExists(t, h.statusFile())
+	state := h.state(t).String()
+	assert.Contains(t, state, "cni0")
+	assert.Contains(t, state, "cnikit.5000")
+}
+
+// An agent that lies among the plugins has nothing to copy, and can uninstall.
+func TestUninstallFromTheDirectoryOfThePlugins(t *testing.T) {
+	h := newHost(t)
+	content, err := os.ReadFile(agentProgram(t))
+	require.NoError(t, err)
+	require.NoError(t, os.Mkdir(h.path("bin"), 0o755))
+	require.NoError(t, os.WriteFile(h.path("bin", "cnikit-agent"), content, 0o755))
+	out, err := h.ns.Command(t.Context(), h.path("bin", "cnikit-agent"), "uninstall", "-bin-dir", h.path("bin"),
+		"-conf-dir", h.path("net.d"), "-status-file", h.statusFile()).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	assert.FileExists(t, h.path("bin", "cnikit-agent"))
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/cnikit/cnikit/overlay"
+)
+
+func TestAgentIsNotReadyAndSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags  []string
+		nodes  []overlay.Node
+		reason []string
+	}{
+		"mtu beyond the underlay": {
+			flags: []string{"-mtu", "1500"}, nodes: []overlay.Node{nodeA()},
+			reason: []string{"mtu=1500", "1500", "use at most 1450"},
+		},
+		"own node is not in the topology": {nodes: []overlay.Node{nodeB()}, reason: []string{`node "a": is not among the nodes, which are "b"`}},
+		"own node has no address": {
+			nodes: []overlay.Node{{Name: "a", UID: "uid-a", PodCIDRs: []string{"10.244.1.0/24"}}}, reason: []string{`"a"`, "address"},
+		},
+		"the address is another machine's": {
+			nodes: []overlay.Node{member("a", "192.0.2.77", "10.244.1.0/24", "fd00:1::/64")}, reason: []string{"192.0.2.77"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.publish(t, c.nodes...)
+			h.start(t, c.flags...)
+			r := h.status(t, notReady)
+			for _, want := range c.reason {
+				assert.Contains(t, r.Reason, want)
+			}
+			assert.NoFileExists(t, h.conflist())
+			assert.NotContains(t, h.state(t).String(), "vxlan")
+		})
+	}
+}
+
+// 1300 bytes less the tunnel's 50 are less than the 1280 that IPv6 needs.
+func TestAgentRefusesAnUnderlayTooNarrowForIPv6(t *testing.T) {
+	h := newHostOn(t, 1300)
+	h.publish(t, nodeA())
+	h.start(t)
+	assert.Contains(t, h.status(t, notReady).Reason, "1250")
+	assert.NoFileExists(t, h.conflist())
+}
+
+func TestAgentWithoutATopologySaysSo(t *testing.T) {
+	h := newHost(t)
+	h.start(t)
+	assert.Contains(t, h.status(t, notReady).Reason, "topology.json")
+	h.publish(t, nodeA())
+	h.status(t, isReady)
+}
+
+func TestTheStatusShowsWhatIsWrongWithTheTopologyFile(t *testing.T) {
+	h := newHost(t)
+	h.raw(t, `{"version":1,"nodes":[{"name":"a","uid":"u","podCIDRs":"10.244.1.0/24","addresses":["192.0.2.1"]},{"name":"b"}]}`)
+	h.start(t)
+	r := h.status(t, notReady)
+	const wrongType = `node "a" (entry 1): podCIDRs: want a list of strings, not a string; the node is left out`
+	assert.Equal(t, wrongType, r.Reason, "the own entry is the cause, not that the node is not there")
+	assert.Equal(t, []string{wrongType}, r.Source)
+
+	h.raw(t, `{"version":1,"nodes":[{"name":"a","uid":"u","podCIDRs":["10.244.1.0/24"],"adresses":["192.0.2.1"]},{"uid":7}]}`)
+	r = h.status(t, func(r report) bool {
+		return strings.Contains(r.Reason, `key "adresses" is not known`) && strings.Contains(r.Reason, "none is an IPv4 unicast address")
+	})
+	assert.NotContains(t, r.Reason, "entry 2", "another node's entry is no reason")
+	assert.Len(t, r.Source, 2)
+
+	h.raw(t, `{"version":1,"nodes":[{"name":7}]}`)
+	h.status(t, func(r report) bool {
+		return strings.Contains(r.Reason, "entry 1: name: want") && strings.Contains(r.Reason, `node "a": is not among the nodes`)
+	})
+
+	h.publish(t, nodeA())
+	h.status(t, func(r report) bool { return r.Ready && len(r.Source) == 0 })
+
+	h.raw(t, `{"version":1,`)
+	r = h.status(t, func(r report) bool { return len(r.Source) > 0 })
+	assert.True(t, r.Ready, "what was read before stays")
+	assert.Contains(t, r.Source[0], "line 1, column 13")
+	h.publish(t, nodeA())
+	h.status(t, func(r report) bool { return len(r.Source) == 0 })
+}
+
+func TestTheConflistIsHeldBackFromAnInterfaceThatIsNoBridge(t *testing.T) {
+	t.Run("there before", func(t *testing.T) {
+		h := newHost(t)
+		h.publish(t, nodeA())
+		h.start(t, "-bridge", "eth0")
+		assert.Contains(t, h.status(t, notReady).Reason, `-bridge="eth0": is an interface of kind "veth", not a bridge; `)
+		assert.NoFileExists(t, h.conflist())
+	})
+	t.Run("there later, for a while", func(t *testing.T) {
+		h := newHost(t)
+		h.publish(t, nodeA())
+		h.start(t, "-resync", "50ms")
+		h.status(t, isReady)
+		h.do(t, "ip link add cni0 type veth peer name other")
+		assert.Contains(t, h.status(t, notReady).Reason, `-bridge="cni0"`)
+		assert.Eventually(t, func() bool {
+			_, err := os.Stat(h.conflist())
+			return os.IsNotExist(err)
+		}, patience, 5*time.Millisecond, "no pod may be scheduled here")
+		h.do(t, "ip link del cni0")
+		h.status(t, isReady)
+		assert.FileExists(t, h.conflist())
+		h.do(t, "ip link add cni0 type bridge")
+		h.do(t, "ip link set eth0 mtu 1400")
+		h.status(t, func(r report) bool { return r.Ready && r.MTU == 1350 })
+	})
+}
+
+// What was true when an earlier agent ended may not be so any more. The API server has
+// nothing to say of it here.
+func TestAStaleFileDoesNotSayReadyForLong(t *testing.T) {
+	for name, c := range map[string]struct{ broken, want string }{
+		"the tunnel is gone": {"ip link del cnikit.5000", "the tunnel device cnikit.5000 is not there"},
+		"the tunnel is down": {"ip link set cnikit.5000 down", "the tunnel device cnikit.5000 is down"},
+		"the tunnel stands":  {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.publish(t, nodeA(), nodeB())
+			h.start(t)
+			h.status(t, isReady)
+			h.kill(t)
+			if c.broken != "" {
+				h.do(t, c.broken)
+			}
+			api := newAPIServer(t, h)
+			api.setSilent(true)
+			h.startOn(t, api)
+			if c.want != "" {
+				assert.Contains(t, h.status(t, notReady).Reason, c.want)
+				return
+			}
+			api.awaitRequest(t)
+			assert.True(t, h.status(t, func(report) bool { return true }).Ready, "a restart is no outage")
+		})
+	}
+}
+
+// Whatever happens to a large network, plugins read the file with every STATUS.
+func TestTheStatusListsOnlySoManyProblems(t *testing.T) {
+	h := newHost(t)
+	nodes := []overlay.Node{nodeA()}
+	for i := range listed + 20 {
+		nodes = append(nodes, overlay.Node{Name: fmt.Sprintf("bad%d", i), UID: fmt.Sprint(i), PodCIDRs: []string{"10.9.0.0/24"}})
+	}
+	h.publish(t, nodes...)
+	h.start(t)
+	r := h.status(t, isReady)
+	assert.Len(t, r.Problems, listed)
+	assert.Equal(t, 20, r.Omitted)
+}
