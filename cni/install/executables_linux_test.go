@@ -154,6 +154,16 @@ func TestInstallSurvivesKill(t *testing.T) {
 			require.Equal(t, 8, steps, "stage, record, rename, record, for each")
 		})
 	}
+	t.Run("again, before it was noted that the first was complete", func(t *testing.T) {
+		s := newSite(t)
+		require.True(t, killed(t, "install", s.dir, s.from, "4"), "before the second record of the first program")
+		s.source(t, "two")
+		require.True(t, killed(t, "install", s.dir, s.from, "3"), "before the rename")
+		s.has(t, plugin, script("one"))
+		s.source(t, "three")
+		s.install(t)
+		s.has(t, plugin, script("three"))
+	})
 	t.Run("cleanup", func(t *testing.T) {
 		steps := 0
 		for n, more := 1, true; more; n++ {

@@ -19,7 +19,7 @@ func identOf(info fs.FileInfo) (ident, bool) {
 		return ident{}, false
 	}
 	return ident{
-		dev: s.Dev, ino: s.Ino, size: s.Size, //nolint:unconvert // the types differ between architectures
+		dev: uint64(s.Dev), ino: s.Ino, size: s.Size, //nolint:unconvert // of 32 bits on some architectures
 		mtime: time.Duration(s.Mtim.Nano()), ctime: time.Duration(s.Ctim.Nano()),
 	}, true
 }
