@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/internal/e2e/cluster"
+)
+
+// testUninstall: with the deployment gone and its uninstaller run, a node is as it was
+// before it was installed.
+func (s *suite) testUninstall(t *testing.T) {
+	uninstaller := manifest(t, "uninstall.yaml")
+	s.remove(t, s.agent(t)...)
+	s.apply(t, uninstaller...)
+	await(t, time.Minute, "the uninstaller has run on every node", func() string {
+		ds, err := s.apps.DaemonSets(namespace).Get(t.Context(), "cnikit-uninstall", metav1.GetOptions{})
+		if err != nil {
+			return err.Error()
+		}
+		if ds.Status.NumberReady != int32(len(s.nodes)) {
+			return fmt.Sprintf("on %d", ds.Status.NumberReady)
+		}
+		return ""
+	})
+	s.remove(t, uninstaller...)
+	for _, n := range s.nodes {
+		assert.Empty(t, s.bare[n].Diff(ground(t, n)), n.Name())
+		s.awaitNotReady(t, n.Name(), "cni plugin not initialized")
+	}
+}
+
+// ground is what an installation adds to: the network of a node, and the files where
+// plugins and conflists are looked for. Leases and results are the pods'.
+func ground(t *testing.T, n *cluster.Node) cnitest.State {
+	t.Helper()
+	state, err := n.Namespace().State(n.Path("/etc/cni"), n.Path("/opt/cni"), n.Path("/run/cnikit"))
+	require.NoError(t, err)
+	for i, line := range state { // the way there goes through a process, which a reboot changes
+		state[i] = strings.ReplaceAll(line, n.Path("/"), "/")
+	}
+	return state
+}
