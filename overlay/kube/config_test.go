@@ -81,4 +81,5 @@ func TestNew(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 	require.ErrorContains(t, err, "watch Kubernetes Nodes: ")
 	require.Nil(t, config.GroupVersion, "the caller's configuration is left alone")
+	require.Nil(t, s.config.GroupVersion, "so that it can run again")
 }

@@ -21,8 +21,11 @@ func (d debugging) Enabled(ctx context.Context, level slog.Level) bool {
 	return level >= slog.LevelDebug && d.Handler.Enabled(ctx, slog.LevelDebug)
 }
 
-// Handle implements [slog.Handler].
+// Handle implements [slog.Handler]. logr does not ask Enabled before it logs an error.
 func (d debugging) Handle(ctx context.Context, r slog.Record) error {
+	if !d.Handler.Enabled(ctx, slog.LevelDebug) {
+		return nil
+	}
 	r.Level = slog.LevelDebug
 	return d.Handler.Handle(ctx, r)
 }

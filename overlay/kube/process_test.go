@@ -109,6 +109,17 @@ func TestLog(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), `level=INFO msg="Kubernetes Nodes are watched again"`))
 }
 
+func TestLogOfClientIsForDebugging(t *testing.T) {
+	log := &lines{}
+	client := clientLogger(slog.New(slog.NewTextHandler(log, nil)))
+	client.Error(io.EOF, "failed")
+	client.WithValues("key", "value").WithName("part").Info("told")
+	require.Empty(t, log.String())
+	client = clientLogger(slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
+	client.WithValues("key", "value").Error(io.EOF, "failed")
+	require.Contains(t, log.String(), "level=DEBUG msg=failed key=value logger=client-go err=EOF")
+}
+
 func TestTLS(t *testing.T) {
 	a := newAPIServer(t, behavior{}, apiNode("a", 1))
 	secure := httptest.NewUnstartedServer(http.HandlerFunc(a.ServeHTTP))
