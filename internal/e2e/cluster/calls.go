@@ -68,7 +68,7 @@ func (n *Node) Calls(context.Context) ([]Call, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read calls of %s: %w", n.options.Name, err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var calls []Call
 	decoder := json.NewDecoder(bufio.NewReader(f))
 	for {

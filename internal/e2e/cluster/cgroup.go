@@ -32,20 +32,20 @@ func findHierarchies() (hierarchies, error) {
 		return h, err
 	}
 	for _, dir := range append([]string{cgroupRoot}, dirs...) {
-		real, err := filepath.EvalSymlinks(dir) // cpu,cpuacct and the like
+		root, err := filepath.EvalSymlinks(dir) // cpu,cpuacct and the like
 		if err != nil {
 			return h, fmt.Errorf("find cgroups: %w", err)
 		}
 		var st unix.Statfs_t
-		if err := unix.Statfs(real, &st); err != nil {
-			return h, fmt.Errorf("find cgroups: %s: %w", real, err)
+		if err := unix.Statfs(root, &st); err != nil {
+			return h, fmt.Errorf("find cgroups: %s: %w", root, err)
 		}
 		switch {
-		case slices.Contains(h.all, real) || h.v2 == cgroupRoot:
+		case slices.Contains(h.all, root) || h.v2 == cgroupRoot:
 		case st.Type == unix.CGROUP2_SUPER_MAGIC:
-			h.v2, h.all = real, append(h.all, real)
+			h.v2, h.all = root, append(h.all, root)
 		case st.Type == unix.CGROUP_SUPER_MAGIC:
-			h.all = append(h.all, real)
+			h.all = append(h.all, root)
 		}
 	}
 	if h.v2 == "" {

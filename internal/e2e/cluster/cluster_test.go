@@ -25,6 +25,7 @@ import (
 
 // TestCluster has a node with each line of containerd.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	set, dir, before := programs(t), newDir(t), look(t)
 	began := time.Now()
 	c, err := cluster.Start(t.Context(), cluster.Options{Binaries: set, Dir: dir, Log: t.Output(), Nodes: []cluster.NodeOptions{
@@ -86,6 +87,11 @@ func (e *env) testCommand(t *testing.T) {
 	require.NoError(t, os.WriteFile(n.Path("/etc/seen"), []byte("from outside"), 0o644))
 	assert.Equal(t, "from outside", output(t, n, "cat", "/etc/seen"))
 	assert.NoFileExists(t, "/etc/seen")
+
+	output(t, n, "setsid", "--fork", "true")
+	e.await(t, "the init reaps orphans", func() string {
+		return unless(!strings.Contains(commands(t, n), "<defunct>"), "there are zombies")
+	})
 
 	ctx, cancel := context.WithCancel(t.Context())
 	sleeper := n.Command(ctx, "sleep", "infinity")

@@ -25,7 +25,6 @@ type component struct {
 	log  string // file
 	cmd  *exec.Cmd
 	done chan struct{}
-	err  error // how it ended; valid after done
 }
 
 // startComponent starts a component whose output is appended to logs/NAME.log.
@@ -35,14 +34,14 @@ func (m *machine) startComponent(logs, name string, env []string, program string
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
-	defer out.Close()
+	defer func() { _ = out.Close() }() // the component has its own
 	c.cmd = exec.Command(program, args...)
 	c.cmd.Env, c.cmd.Stdout, c.cmd.Stderr = env, out, out
 	if err := m.start(c.cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}
 	go func() {
-		c.err = c.cmd.Wait()
+		_ = c.cmd.Wait() // ProcessState says it
 		close(c.done)
 	}()
 	return c, nil
@@ -85,7 +84,7 @@ func (c *component) runs() bool { return c != nil && c.failed() == nil }
 func (c *component) failed() error {
 	select {
 	case <-c.done:
-		return fmt.Errorf("%s ended: %v; the last lines of its log:\n%s", c.name, c.err, tail(c.log))
+		return fmt.Errorf("%s ended: %s; the last lines of its log:\n%s", c.name, c.cmd.ProcessState, tail(c.log))
 	default:
 		return nil
 	}
@@ -97,7 +96,7 @@ func tail(file string) []byte {
 	if err != nil {
 		return []byte(err.Error())
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	if err != nil {
 		return []byte(err.Error())

@@ -1,13 +1,13 @@
 // Package cluster runs a Kubernetes cluster of real components on this machine, for
 // tests: etcd, an API server, a controller manager and a scheduler, and nodes that each
-// have a containerd and a kubelet. Start with [Start]; [Cluster.Close] leaves nothing.
+// have a containerd and a kubelet. Start with [Start].
 //
 // Each node is a network, mount and PID namespace of its own: it has its own /etc, /opt,
 // /var/lib, /var/log and /run, sees its own processes only, and reaches the other nodes
 // and the control plane through an IPv4 underlay. [Node.Kill] is a power-off, [Node.Boot]
-// brings the node back with the disk that it had. Nothing on the machine is changed but
-// directories below [Options.Dir] and cgroups, all of which have "cnikit-e2e-" and the
-// cluster's ID in their name.
+// brings the node back with the disk that it had. Outside of the namespaces a cluster has
+// cgroups called cnikit-e2e-ID-… and a directory [Options.Dir]/ID. [Cluster.Close] removes
+// them; Options.Dir stays, with a lock file.
 //
 // No pod network is set up: a Node stays NotReady until something installs one. The
 // reference plugins bridge, host-local and loopback are in /opt/cni/bin of each node, and

@@ -29,7 +29,7 @@ func openHome(ctx context.Context, dir string, groups hierarchies) (*home, error
 	if err != nil {
 		return nil, err
 	}
-	defer all.Close()
+	defer func() { _ = all.Close() }()
 	if err := sweep(ctx, dir, groups); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func openHome(ctx context.Context, dir string, groups hierarchies) (*home, error
 
 // remove removes the cgroups and the directory. Nothing of the cluster may run.
 func (h *home) remove(ctx context.Context, groups hierarchies) error {
-	defer h.lock.Close()
+	defer func() { _ = h.lock.Close() }()
 	return errors.Join(groups.remove(ctx, h.name), os.RemoveAll(h.dir))
 }
 
@@ -65,7 +65,7 @@ func Sweep(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer all.Close()
+	defer func() { _ = all.Close() }()
 	return sweep(ctx, dir, groups)
 }
 

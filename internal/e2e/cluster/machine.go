@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -54,7 +55,7 @@ func (m *machine) startInit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer stdin.Close()
+	defer func() { _ = stdin.Close() }()
 	m.init = exec.Command("env", "--ignore-signal=CHLD", "cat")
 	m.init.Stdin = stdin
 	m.init.SysProcAttr = &syscall.SysProcAttr{
@@ -111,7 +112,7 @@ func (m *machine) off(ctx context.Context) error {
 	return m.ns.Remove()
 }
 
-// kill leaves the network namespace.
+// kill is off but for the network namespace.
 func (m *machine) kill(ctx context.Context) error {
 	_ = m.init.Process.Kill() // fails only when it has ended
 	select {
@@ -130,8 +131,8 @@ func (m *machine) kill(ctx context.Context) error {
 // pid is the PID of init, as seen from here.
 func (m *machine) pid() int { return m.init.Process.Pid }
 
-// start starts a process in all namespaces of the machine, as a child of this process,
-// with a session and an environment of its own.
+// start starts a process in all namespaces of the machine, as a child of this process
+// that its terminal cannot interrupt. Without an environment it gets that of a service.
 func (m *machine) start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, UseCgroupFD: true, CgroupFD: int(m.group.Fd())}
 	if cmd.Env == nil {
@@ -141,16 +142,30 @@ func (m *machine) start(cmd *exec.Cmd) error {
 }
 
 // command prepares a process in all namespaces of the machine that needs nothing but
-// its own methods. nsenter has to fork to get into the PID namespace; setpriv ends the
-// process when nsenter is killed.
+// its own methods. nsenter has to fork to get into the PID namespace; it ends as the
+// child does. setpriv ends the child when somebody kills nsenter.
 func (m *machine) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	enter := []string{
 		"--target", strconv.Itoa(m.pid()), "--mount", "--net", "--pid", "--wd=/", "--",
 		"setpriv", "--pdeathsig", "KILL", "--", name,
 	}
 	cmd := exec.CommandContext(ctx, "nsenter", append(enter, args...)...)
+	cmd.Cancel = func() error { return killChild(cmd.Process) }
 	cmd.Env = environ()
 	return cmd
+}
+
+// killChild kills the child of a process that waits for it. Killing the parent first
+// would make the child an orphan, and it would stay in the PID namespace, which then
+// could not end, for as long as the machine's init does not reap it.
+func killChild(p *os.Process) error {
+	file := fmt.Sprintf("/proc/%d/task/%d/children", p.Pid, p.Pid)
+	children, err := os.ReadFile(file) // none yet, or a kernel without CONFIG_PROC_CHILDREN
+	child, parseErr := strconv.Atoi(strings.TrimSpace(string(children)))
+	if err != nil || parseErr != nil {
+		return p.Kill()
+	}
+	return unix.Kill(child, unix.SIGKILL)
 }
 
 // environ is what a system's init would give its services.

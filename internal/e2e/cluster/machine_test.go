@@ -38,20 +38,17 @@ func programs(t *testing.T) *binaries.Set {
 	return set
 }
 
-// footprint is what of the machine a cluster could change.
+// footprint is what of the machine a cluster could change, and nobody else does.
 type footprint struct {
-	mounts   string
 	links    string
 	settings map[string]string
 }
 
 func look(t *testing.T) footprint {
 	t.Helper()
-	mounts, err := os.ReadFile("/proc/self/mounts")
-	require.NoError(t, err)
 	links, err := exec.CommandContext(t.Context(), "ip", "-brief", "link").CombinedOutput()
 	require.NoError(t, err, "%s", links)
-	f := footprint{mounts: string(mounts), links: string(links), settings: map[string]string{}}
+	f := footprint{links: string(links), settings: map[string]string{}}
 	for _, key := range []string{"kernel/panic", "kernel/panic_on_oops", "kernel/random/boot_id", "vm/overcommit_memory"} {
 		value, err := os.ReadFile(filepath.Join("/proc/sys", key))
 		require.NoError(t, err)
@@ -66,10 +63,15 @@ func requireNothing(t *testing.T, dir string, ids []string, before footprint) {
 	t.Helper()
 	assert.Equal(t, before, look(t))
 	assert.Empty(t, clusters(t, dir))
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	require.NoError(t, err)
+	assert.NotContains(t, string(mounts), dir)
 	for _, id := range ids {
-		groups, err := filepath.Glob("/sys/fs/cgroup/*/cnikit-e2e-" + id + "*")
-		require.NoError(t, err)
-		assert.Empty(t, groups)
+		for _, root := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/*"} {
+			groups, err := filepath.Glob(root + "/cnikit-e2e-" + id + "*")
+			require.NoError(t, err)
+			assert.Empty(t, groups)
+		}
 		assert.EventuallyWithT(t, func(c *assert.CollectT) {
 			assert.Empty(c, mentioned(t, filepath.Join(dir, id))) // what was killed may still be on its way out
 		}, 5*time.Second, 10*time.Millisecond)

@@ -212,11 +212,13 @@ func (n *Node) podProcesses(uid string) ([]int, error) {
 	var pids []int
 	for _, root := range n.groups.all {
 		err := filepath.WalkDir(filepath.Join(root, n.machineName), func(dir string, entry fs.DirEntry, err error) error {
-			if errors.Is(err, fs.ErrNotExist) || err == nil && !(entry.IsDir() && strings.Contains(dir, "/pod"+uid)) {
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // it went meanwhile
 				return nil
-			}
-			if err != nil {
+			case err != nil:
 				return err
+			case !entry.IsDir() || !strings.Contains(dir, "/pod"+uid):
+				return nil
 			}
 			found, err := processes(dir)
 			pids = append(pids, found...)

@@ -15,7 +15,7 @@ func (c *Cluster) images() ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make pause image: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // the second time is harmless
 	err = image.Write(f, image.Image{
 		Ref: PauseImage, Entrypoint: []string{"/pause"},
 		Files: []image.File{{Path: "/pause", Mode: 0o755, From: c.options.Binaries.Path("pause")}},

@@ -76,6 +76,7 @@ func TestStartCancelled(t *testing.T) {
 }
 
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	programs(t)
 	dir, before := newDir(t), look(t)
 	victim := exec.CommandContext(t.Context(), os.Args[0])
