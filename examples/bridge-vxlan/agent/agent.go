@@ -43,7 +43,7 @@ type agent struct {
 	updating sync.Mutex // conflist and status follow one thing at a time
 	trouble  []error    // with the source, as it is now
 	unfit    string     // why there can be no conflist for this node
-	boast    bool       // the status file says ready, from before this agent started
+	before   *report    // what an earlier run has published, while nothing newer is known; nil: nothing, or not ready
 }
 
 func newAgent(opts options, log *slog.Logger) (*agent, error) {
@@ -116,7 +116,7 @@ func (a *agent) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer a.backend.Close() //nolint:errcheck // what it set up stays
-	a.boast = a.saidReady()
+	a.before = a.lastWords()
 	a.lookAround()
 	a.update()
 	var parts sync.WaitGroup
@@ -179,7 +179,7 @@ func logRound(log *slog.Logger, r reconcile.Round) {
 func (a *agent) update() {
 	a.updating.Lock()
 	defer a.updating.Unlock()
-	topology, _ := a.tracker.Topology()
+	topology, known := a.tracker.Topology()
 	mtu := a.backend.MTU()
 	if reason := badBridge(a.opts.bridge); reason != "" {
 		a.unfit = reason
@@ -188,6 +188,6 @@ func (a *agent) update() {
 		a.wantConflist(*topology.Self, mtu)
 	}
 	if a.status != nil {
-		a.wantStatus(topology, mtu)
+		a.wantStatus(topology, known, mtu)
 	}
 }

@@ -47,26 +47,29 @@ func shorten[T any](list []T, omitted *int) []T {
 }
 
 // wantStatus has the status file say how things stand. What a round under way will
-// settle is not published: a restart must not look like an outage. But what an earlier run
-// has published and is not so any more is taken back.
-func (a *agent) wantStatus(t overlay.Topology, mtu int) {
+// settle is not published: a restart must not look like an outage.
+func (a *agent) wantStatus(t overlay.Topology, known bool, mtu int) {
 	status := a.engine.Status()
 	reason, settled := a.unready(t, status)
-	if !settled {
-		if reason = a.takenBack(); reason == "" {
-			return
-		}
+	switch {
+	case a.before != nil && (!known || !settled):
+		a.publish(a.stillSo())
+		return
+	case !settled:
+		return
 	}
-	a.boast = false
+	a.before = nil
 	r := report{Node: a.opts.node, Ready: reason == "", Reason: reason, MTU: mtu}
 	if t.Self != nil {
 		r.PodCIDRs = t.Self.PodCIDRs
 	}
-	for _, err := range shorten(a.trouble, &r.Omitted) {
-		r.Source = append(r.Source, err.Error())
-	}
+	r.Source = texts(shorten(a.trouble, &r.Omitted))
 	r.Problems = append([]overlay.Problem{}, shorten(t.Problems, &r.Omitted)...)
 	r.Targets = a.reportTargets(status, &r.Omitted)
+	a.publish(r)
+}
+
+func (a *agent) publish(r report) {
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		a.log.Error("no status", "error", err)
@@ -75,21 +78,42 @@ func (a *agent) wantStatus(t overlay.Topology, mtu int) {
 	a.status.Replace(map[string]install.File{filepath.Base(a.opts.status): {Content: append(content, '\n')}})
 }
 
-// saidReady reports whether the status file says ready.
-func (a *agent) saidReady() bool {
-	if a.status == nil {
-		return false
+func texts(errs []error) []string {
+	var texts []string
+	for _, err := range errs {
+		texts = append(texts, err.Error())
 	}
-	said, err := readStatus(a.opts.status)
-	return err == nil && said.Ready
+	return texts
 }
 
-// takenBack is the reason not to be ready any more when an earlier run of the agent has
-// left a file that says ready, and the tunnel is gone. While it stands, so does the file.
-func (a *agent) takenBack() string {
-	if !a.boast {
-		return ""
+// lastWords returns what an earlier run of the agent has published, if that was ready.
+func (a *agent) lastWords() *report {
+	if a.status == nil {
+		return nil
 	}
+	said, err := readStatus(a.opts.status)
+	if err != nil || !said.Ready {
+		return nil
+	}
+	return &said
+}
+
+// stillSo is what an earlier run has published, which holds as long as nothing newer is
+// known, and the tunnel stands. A source that is away costs a node as little at the start
+// of the agent as later.
+func (a *agent) stillSo() report {
+	r := *a.before
+	r.Source = texts(a.trouble)
+	if gone := a.tunnelGone(); gone != "" {
+		r.Ready, r.Reason = false, strings.Join(append([]string{gone}, r.Source...), "; ")
+		a.before = nil
+	}
+	return r
+}
+
+// tunnelGone says what became of the tunnel since the agent was there last, "" when it
+// stands. What cannot be looked at counts as good.
+func (a *agent) tunnelGone() string {
 	host, err := netif.Current()
 	if err != nil {
 		return ""

@@ -146,7 +146,20 @@ func TestAStaleFileDoesNotSayReadyForLong(t *testing.T) {
 				return
 			}
 			api.awaitRequest(t)
-			assert.True(t, h.status(t, func(report) bool { return true }).Ready, "a restart is no outage")
+			before := h.status(t, func(report) bool { return true })
+			assert.True(t, before.Ready, "a restart is no outage")
+
+			api.stop()
+			r := h.status(t, func(r report) bool { return len(r.Source) > 0 })
+			assert.True(t, r.Ready, "nor is an API server that is away")
+			assert.Equal(t, before.PodCIDRs, r.PodCIDRs)
+			h.do(t, "ip link del cnikit.5000")
+			assert.Contains(t, h.status(t, notReady).Reason, "API server", "which could bring it back")
+
+			api.setSilent(false)
+			api.put(nodeA())
+			api.start(t)
+			h.status(t, isReady)
 		})
 	}
 }
