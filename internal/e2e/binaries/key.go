@@ -50,10 +50,11 @@ func goVersion(ctx context.Context, module string) (string, error) {
 	return string(out), nil
 }
 
-// hashFiles adds the names and contents of a file, or of all files of a directory.
+// hashFiles adds the names and contents of a file, or of all files of a directory but
+// tests.
 func hashFiles(sum io.Writer, repository, input string) error {
 	return filepath.WalkDir(filepath.Join(repository, input), func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
+		if err != nil || entry.IsDir() || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
 		content, err := os.ReadFile(name)

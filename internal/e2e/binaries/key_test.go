@@ -40,8 +40,9 @@ func TestKeyNamesAllThatMakesTheOutcome(t *testing.T) {
 		t.Setenv("GOEXPERIMENT", "nogreenteagc")
 		assert.NotEqual(t, want, keyOf(t, newRepository(t), hello()))
 	})
-	t.Run("files of others do not count", func(t *testing.T) {
+	t.Run("tests and files of others do not count", func(t *testing.T) {
 		repository := newRepository(t)
+		write(t, repository, "tiny/hello/main_test.go", "package main")
 		write(t, repository, "other/main.go", "package main")
 		assert.Equal(t, want, keyOf(t, repository, hello()))
 	})
