@@ -46,5 +46,5 @@ CGO_ENABLED=1 "$go" test -race -count=1 -timeout 9m "$@" ./...
 scripts/nested.sh vet
 [ -z "$build" ] || await_build
 # Without the race detector: the cluster is other processes, it would watch the tests
-# alone, and compile Kubernetes' client once more.
-scripts/nested.sh test -count=1 -timeout 20m "$@"
+# alone, and compile Kubernetes' client once more. One cluster at a time.
+scripts/nested.sh test -p 1 -count=1 -timeout 20m "$@"
