@@ -45,6 +45,7 @@ func TestRunLeavesNoGoroutine(t *testing.T) {
 			began := time.Now()
 			require.NoError(t, r.stop())
 			require.Empty(t, r.calls, "the end of the context is no error")
+			require.NotContains(t, stacks(), "Reflector).RunWithContext", "Run does not wait for it")
 			require.Less(t, time.Since(began), time.Second, "no wait of the client outlasts the context")
 			require.Eventually(t, func() bool {
 				return !strings.Contains(stacks(), "client-go/") && !strings.Contains(stacks(), "http.(*persistConn)")
