@@ -12,6 +12,10 @@ import (
 //	go test -run TestKubernetes/reboot
 func TestKubernetes(t *testing.T) {
 	testenv.Root(t)
+	testenv.Kernel(t, testenv.Bridge, testenv.Veth, testenv.VXLAN)
+	for _, tool := range []string{"ip", "mount", "nsenter", "runc", "setpriv", "unshare"} {
+		testenv.Tool(t, tool)
+	}
 	s := start(t)
 	for _, scenario := range []struct {
 		name string

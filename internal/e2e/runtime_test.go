@@ -54,7 +54,7 @@ func orders(t *testing.T, calls []cluster.Call) map[string]bool {
 			continue
 		}
 		var keys []string
-		for _, pair := range strings.Split(c.Args, ";") {
+		for pair := range strings.SplitSeq(c.Args, ";") {
 			key, _, _ := strings.Cut(pair, "=")
 			keys = append(keys, key)
 		}
