@@ -92,11 +92,12 @@ func inheritCPUs(parent, dir string) error {
 	return nil
 }
 
-// find returns the cgroups whose name starts with the prefix, in each hierarchy.
-func (h hierarchies) find(prefix string) ([]string, error) {
+// find returns the cgroups whose name matches the pattern of [filepath.Match], in each
+// hierarchy.
+func (h hierarchies) find(pattern string) ([]string, error) {
 	var found []string
 	for _, root := range h.all {
-		dirs, err := filepath.Glob(filepath.Join(root, prefix+"*"))
+		dirs, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, err
 		}
@@ -105,10 +106,10 @@ func (h hierarchies) find(prefix string) ([]string, error) {
 	return found, nil
 }
 
-// remove kills what is in the cgroups whose name starts with the prefix and removes
-// them. No such cgroup is no error.
-func (h hierarchies) remove(ctx context.Context, prefix string) error {
-	dirs, err := h.find(prefix)
+// remove kills what is in the cgroups whose name matches the pattern and removes them.
+// No such cgroup is no error.
+func (h hierarchies) remove(ctx context.Context, pattern string) error {
+	dirs, err := h.find(pattern)
 	if err != nil {
 		return err
 	}

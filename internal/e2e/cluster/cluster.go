@@ -203,13 +203,13 @@ func (c *Cluster) Close(ctx context.Context) error {
 	if c.group != nil {
 		_ = c.group.Close() // fails only the second time
 	}
-	if c.home != nil {
-		errs = append(errs, c.home.remove(ctx, c.groups))
-	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("close cluster: %w", err)
 	}
-	return nil
+	if c.home == nil {
+		return nil
+	}
+	return c.home.remove(ctx, c.groups)
 }
 
 // Kubeconfig is a file with the configuration of an administrator. Its address is one

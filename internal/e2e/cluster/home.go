@@ -44,10 +44,14 @@ func openHome(ctx context.Context, dir string, groups hierarchies) (*home, error
 	return h, nil
 }
 
-// remove removes the cgroups and the directory. Nothing of the cluster may run.
+// remove removes the cgroups, with what is left in them, and then the directory: as long
+// as that is there, the next sweep tries again.
 func (h *home) remove(ctx context.Context, groups hierarchies) error {
 	defer func() { _ = h.lock.Close() }()
-	return errors.Join(groups.remove(ctx, h.name), os.RemoveAll(h.dir))
+	if err := groups.remove(ctx, h.name+"-*"); err != nil {
+		return err
+	}
+	return os.RemoveAll(h.dir)
 }
 
 // Sweep removes what clusters with this [Options.Dir] left whose process was killed:
