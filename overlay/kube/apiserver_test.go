@@ -30,6 +30,7 @@ import (
 type behavior struct {
 	json     bool           // knows no protobuf
 	noStream bool           // knows no streamed lists
+	cuts     bool           // ends streamed lists early
 	paged    bool           // obeys limits, as one without a watch cache does
 	hangs    bool           // does not answer
 	status   map[string]int // verb (list, watch): answer with this status
@@ -191,7 +192,7 @@ func (a *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case verb == "list":
 		a.list(w, q, b, info)
 	default:
-		a.watch(w, r, info)
+		a.watch(w, r, b, info)
 	}
 }
 
@@ -227,7 +228,7 @@ func (a *apiServer) list(w http.ResponseWriter, q url.Values, b behavior, info r
 }
 
 // watch sends what happened since the version asked for, and what happens.
-func (a *apiServer) watch(w http.ResponseWriter, r *http.Request, info runtime.SerializerInfo) {
+func (a *apiServer) watch(w http.ResponseWriter, r *http.Request, b behavior, info runtime.SerializerInfo) {
 	q := r.URL.Query()
 	version, _ := strconv.Atoi(q.Get("resourceVersion"))
 	a.mu.Lock()
@@ -265,7 +266,8 @@ func (a *apiServer) watch(w http.ResponseWriter, r *http.Request, info runtime.S
 		a.codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion))
 	for {
 		for _, e := range send {
-			if encoder.Encode(&e) != nil || e.Type == watch.Error {
+			last := b.cuts && e.Type == watch.Bookmark
+			if last || encoder.Encode(&e) != nil || e.Type == watch.Error {
 				return
 			}
 		}

@@ -8,7 +8,8 @@ type health struct {
 
 	mu       sync.Mutex
 	failure  failure // of kind none if there is none
-	streamed bool    // the last request was a streamed list, and is still open
+	streamed bool    // the last request was a streamed list, and was accepted
+	listed   bool    // it is complete
 }
 
 func newHealth() health { return health{changed: make(chan struct{}, 1)} }
@@ -20,11 +21,21 @@ func (h *health) get() (failure, bool) {
 	return h.failure, h.failure.kind != none
 }
 
-// begin notes a request, which may be a streamed list.
-func (h *health) begin(streamed bool) {
+// begin notes a request, which may be a streamed list. cut says that the request before was one, and ended before it was
+// complete.
+func (h *health) begin(streamed bool) (cut bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.streamed = streamed
+	cut = h.streamed && !h.listed
+	h.streamed, h.listed = streamed, false
+	return cut
+}
+
+// refused notes that a request was not accepted.
+func (h *health) refused() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.streamed = false
 }
 
 // fail notes that a request failed.
@@ -43,9 +54,10 @@ func (h *health) good() {
 	notify(h.changed)
 }
 
-// listed notes that a list is complete. A streamed one goes on as a watch; after another the watch is still to begin.
-func (h *health) listed() {
+// complete notes that a list is complete. A streamed one goes on as a watch; after another the watch is still to begin.
+func (h *health) complete() {
 	h.mu.Lock()
+	h.listed = true
 	streamed := h.streamed
 	h.mu.Unlock()
 	if streamed {

@@ -95,7 +95,7 @@ func (m *mirror) Replace(list []any, _ string) error {
 	}
 	m.nodes = nodes
 	m.wake()
-	m.health.listed()
+	m.health.complete()
 	return nil
 }
 

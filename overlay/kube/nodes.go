@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -90,10 +91,17 @@ func (n *nodes) list(ctx context.Context, o metav1.ListOptions) (runtime.Object,
 	return nil, err
 }
 
+// errCut makes the reflector go on with a list. A streamed list that ends early it would ask for again at once, and for ever:
+// ten thousand times a second, from each node, of an API server that has just been too busy to complete it.
+var errCut = errors.New("the streamed list ended before it was complete")
+
 // watch starts a watch. With initial events it is a streamed list, which the reflector follows up with a list when it fails.
 func (n *nodes) watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
 	streamed := o.SendInitialEvents != nil && *o.SendInitialEvents
-	n.health.begin(streamed)
+	if cut := n.health.begin(streamed); cut && streamed {
+		n.health.refused()
+		return nil, errCut
+	}
 	var limit time.Duration
 	if o.TimeoutSeconds != nil {
 		limit = time.Duration(*o.TimeoutSeconds) * time.Second
@@ -108,6 +116,7 @@ func (n *nodes) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfac
 		return stream{events, cancel}, nil
 	}
 	cancel()
+	n.health.refused()
 	if !expired(err) && (!streamed || wire) {
 		n.health.fail(explain("watch", n.server, err, wire))
 	}

@@ -73,7 +73,8 @@ func New(cfg *rest.Config, o Options) (*Source, error) {
 // within 45 seconds.
 //
 // It returns nil when ctx ends, and an error only when cfg cannot be used, such as with a certificate file that is missing.
-// All its goroutines end with it.
+// All its goroutines end with it, but for those that client-go has for each pair of files with a client certificate, to follow
+// their changes: they stay for the next Run.
 func (s *Source) Run(ctx context.Context, sink overlay.Sink) error {
 	nodes, err := newNodes(s.config, s.opts.Log)
 	if err != nil {

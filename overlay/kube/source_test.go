@@ -284,6 +284,25 @@ func TestConnectionCut(t *testing.T) {
 	r.requireUpsert(overlayNode("b", 2)) // and no error, because the next attempt succeeds
 }
 
+// A proxy that limits the length of an answer, or an API server that is about to end.
+func TestStreamedListCut(t *testing.T) {
+	t.Parallel()
+	a := newAPIServer(t, behavior{cuts: true}, apiNode("a", 1))
+	r := start(t, a.config(), Options{})
+	r.requireReplace(overlayNode("a", 1))
+	a.put(apiNode("b", 2))
+	r.requireUpsert(overlayNode("b", 2))
+	require.Len(t, a.seen(), 3, "a streamed list, a list, a watch")
+
+	a = newAPIServer(t, behavior{cuts: true, status: map[string]int{"list": http.StatusServiceUnavailable}}, apiNode("a", 1))
+	r = start(t, a.config(), Options{})
+	r.requireError("list nodes at")
+	a.behave(behavior{})
+	r.requireReplace(overlayNode("a", 1))
+	r.requireGood()
+	require.Less(t, len(a.seen()), 20)
+}
+
 func TestAwayAtTheStart(t *testing.T) {
 	t.Parallel()
 	a := newAPIServer(t, behavior{}, apiNode("a", 1))
@@ -368,7 +387,8 @@ func TestNoAnswer(t *testing.T) {
 			return near, far.Close()
 		}}
 		r := start(t, config, Options{})
-		r.requireError("watch nodes at http://192.0.2.1: ", "see that the API server runs")
+		// That the watch failed, or the list that follows at once.
+		r.requireError(" nodes at http://192.0.2.1: ", "see that the API server runs")
 	})
 }
 
