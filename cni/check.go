@@ -17,14 +17,15 @@ type VerifyFunc = func(ctx context.Context, netns, ifName string, addrs, routes 
 // them, also gets the addresses that name no interface and the routes.
 func CheckWith[C any](verify VerifyFunc) func(context.Context, *Request[C]) error {
 	return func(ctx context.Context, r *Request[C]) error {
-		return checkResult(ctx, r.PrevResult, r.NetNS.Path, r.IfName, verify)
+		prev, err := r.RequirePrevResult()
+		if err != nil {
+			return err
+		}
+		return checkResult(ctx, prev, r.NetNS.Path, r.IfName, verify)
 	}
 }
 
 func checkResult(ctx context.Context, prev *Result, netns, ifName string, verify VerifyFunc) error {
-	if prev == nil {
-		return Errorf(CodeInvalidConfig, "prevResult is missing; CHECK needs the result of the ADD")
-	}
 	found := false
 	var faults []error
 	for i, iface := range prev.Interfaces {
@@ -33,11 +34,13 @@ func checkResult(ctx context.Context, prev *Result, netns, ifName string, verify
 		}
 		main := iface.Name == ifName
 		found = found || main
+		addrs := prev.Addresses(i)
 		var routes []netip.Prefix
 		if main {
+			addrs = append(addrs, prev.Addresses(-1)...)
 			routes = prev.destinations()
 		}
-		if err := verify(ctx, netns, iface.Name, prev.addresses(i, main), routes); err != nil {
+		if err := verify(ctx, netns, iface.Name, addrs, routes); err != nil {
 			faults = append(faults, fmt.Errorf("check interface %s: %w", iface.Name, err))
 		}
 	}
@@ -46,17 +49,6 @@ func checkResult(ctx context.Context, prev *Result, netns, ifName string, verify
 			"prevResult has no interface CNI_IFNAME=%q with sandbox CNI_NETNS=%q", ifName, netns))
 	}
 	return errors.Join(faults...)
-}
-
-// addresses are those of the interface at the index, and those of no interface if
-// unassigned is set.
-func (r *Result) addresses(index int, unassigned bool) (addrs []netip.Prefix) {
-	for _, ip := range r.IPs {
-		if ip.Interface == nil && unassigned || ip.Interface != nil && *ip.Interface == index {
-			addrs = append(addrs, ip.Address)
-		}
-	}
-	return addrs
 }
 
 func (r *Result) destinations() (dsts []netip.Prefix) {

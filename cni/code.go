@@ -44,6 +44,8 @@ func codeOf(err error) Code {
 		field  *FieldError
 		theirs *types.Error
 		errno  syscall.Errno
+
+		timeout interface{ Timeout() bool }
 	)
 	switch {
 	case errors.As(err, &inner):
@@ -61,6 +63,8 @@ func codeOf(err error) Code {
 		return CodeTryAgain
 	case errors.As(err, &errno):
 		return codeOfErrno(errno)
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return CodeTryAgain
 	}
 	return CodeInternal
 }
@@ -68,7 +72,8 @@ func codeOf(err error) Code {
 func codeOfErrno(errno syscall.Errno) Code {
 	switch errno {
 	case syscall.EAGAIN, syscall.EBUSY, syscall.EINTR, syscall.ETIMEDOUT, syscall.ENOBUFS,
-		syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY:
+		syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.ETXTBSY,
+		syscall.ECONNREFUSED, syscall.ECONNRESET: // an agent that is being restarted
 		return CodeTryAgain
 	case syscall.EIO, syscall.ENOSPC, syscall.EROFS, syscall.EDQUOT, syscall.EFBIG:
 		return CodeIO

@@ -70,8 +70,8 @@ func (e *Error) UnmarshalJSON(data []byte) error {
 // An *Error is returned as it is. One that was wrapped keeps its code, and the
 // message is that of err. Otherwise the code follows from what err matches: a
 // [FieldError] is [CodeInvalidConfig] or [CodeUnsupportedField],
-// [ErrPluginNotFound] is [CodeInvalidConfig], the end of a
-// context and passing conditions of the system (EAGAIN, EBUSY, ENOBUFS and the
+// [ErrPluginNotFound] is [CodeInvalidConfig], the end of a context, a timeout, and
+// passing conditions of the system (EAGAIN, EBUSY, ENOBUFS, ECONNREFUSED and the
 // like) are [CodeTryAgain], failures of storage (EIO, ENOSPC, EROFS and the like)
 // are [CodeIO], everything else is [CodeInternal]. Errors of containernetworking/cni
 // keep their code.

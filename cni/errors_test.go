@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -56,6 +58,9 @@ func TestAsError(t *testing.T) {
 		"deadline":                 {context.DeadlineExceeded, CodeTryAgain},
 		"passing, in a path error": {&fs.PathError{Op: "open", Path: "/", Err: syscall.EMFILE}, CodeTryAgain},
 		"busy":                     {syscall.EBUSY, CodeTryAgain},
+		"nobody listens":           {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, CodeTryAgain},
+		"a deadline of a socket":   {&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, CodeTryAgain},
+		"no such socket":           {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENOENT)}, CodeInternal},
 		"disk full":                {syscall.ENOSPC, CodeIO},
 		"another errno":            {syscall.EINVAL, CodeInternal},
 		"anything":                 {errors.New("x"), CodeInternal},

@@ -100,7 +100,21 @@ func (h handler[C]) call(ctx context.Context, r *Request[C]) ([]byte, error) {
 	if fn == nil {
 		return h.add(ctx, r)
 	}
-	return nil, blameContext(ctx, fn(ctx, r))
+	err := blameContext(ctx, fn(ctx, r))
+	if r.Command == CommandStatus {
+		err = unavailable(err)
+	}
+	return nil, err
+}
+
+// unavailable gives an error of STATUS that has no code the one that tells a runtime
+// what it asked: an ADD would fail now.
+func unavailable(err error) error {
+	var e *Error
+	if err == nil || errors.As(err, &e) || codeOf(err) != CodeInternal && !errors.Is(err, ErrPluginNotFound) {
+		return err
+	}
+	return Errorf(CodeNotAvailable, "%w", err)
 }
 
 // add runs an ADD up to the finished document; whatever fails on the way, panics

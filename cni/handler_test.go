@@ -319,6 +319,27 @@ func TestHandlerErrors(t *testing.T) {
 	}
 }
 
+func TestHandlerStatus(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		code cni.Code
+	}{
+		"an error without a code":  {errors.New("the agent is away"), cni.CodeNotAvailable},
+		"a delegate is missing":    {fmt.Errorf("x: %w", cni.ErrPluginNotFound), cni.CodeNotAvailable},
+		"its own code stays":       {cni.Errorf(cni.CodeLimitedConnectivity, "x"), cni.CodeLimitedConnectivity},
+		"a passing condition":      {context.DeadlineExceeded, cni.CodeTryAgain},
+		"a value of configuration": {&cni.FieldError{Key: "bridge"}, cni.CodeInvalidConfig},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := testPlugin()
+			p.Status = func(context.Context, *request) error { return c.err }
+			e := run(p, environment("STATUS"), network("1.1.0")).failed(t)
+			assert.Equal(t, c.code, e.Code)
+			assert.Equal(t, c.err.Error(), e.Msg)
+		})
+	}
+}
+
 func TestHandlerIsSafeForConcurrentUse(t *testing.T) {
 	shared := cni.Errorf(cni.CodeIO, "shared")
 	p := testPlugin()

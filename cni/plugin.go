@@ -14,6 +14,9 @@ import (
 // must not be refused. For the same reason Del and GC get a Config without the
 // members that do not decode, while the other commands fail.
 //
+// An error without a code gets one as [AsError] says; an error of Status that would
+// be [CodeInternal], or is about a delegate that is missing, gets [CodeNotAvailable].
+//
 // All five functions are required; see [NoState], [Ready] and [CheckWith] for
 // those that have nothing to do. Plugin is a value without state and safe for
 // concurrent use if its functions are.

@@ -41,3 +41,17 @@ type Request[C any] struct {
 func (r *Request[C]) Undo(what string, fn func(context.Context) error) {
 	r.undo = append(r.undo, undoStep{what, fn})
 }
+
+// RequirePrevResult returns PrevResult, or the error of a plugin that cannot do
+// without it, with [CodeInvalidConfig] and the way out. What is returned is the
+// request's own, which an ADD may change and return.
+func (r *Request[C]) RequirePrevResult() (*Result, error) {
+	switch {
+	case r.PrevResult != nil:
+		return r.PrevResult, nil
+	case r.Command == CommandAdd:
+		return nil, Errorf(CodeInvalidConfig,
+			"prevResult is missing; put the plugin %q behind one that makes an interface, it cannot be the first of a list", r.Type)
+	}
+	return nil, Errorf(CodeInvalidConfig, "prevResult is missing; %s needs the result of the ADD, give it with the request", r.Command)
+}

@@ -202,6 +202,7 @@ var differences = []struct{ cases, why string }{
 	{"ADD/stdin prevResult malformed", "skel does not look at prevResult; ours refuses what cannot be handed on (6)"},
 	{"CHECK/stdin prevResult malformed", "skel does not look at prevResult; ours refuses what cannot be compared with (6)"},
 	{"GC/stdin no list", "skel hands on a request without a list of valid attachments, for which everything is stale; ours refuses it"},
+	{"STATUS/stdin fail", "an error of STATUS without a code says that no ADD can be served, which is code 50"},
 	{"UPDATE/stdin *", "skel looks at the configuration before it looks whether it knows the command"},
 }
 
