@@ -24,6 +24,7 @@ type apiServer struct {
 	host    *host
 	address string
 	server  *httptest.Server // nil while it is down
+	ended   chan struct{}    // closed when it goes down
 
 	mu       sync.Mutex
 	nodes    map[string]overlay.Node
@@ -52,7 +53,9 @@ func newAPIServer(t *testing.T, h *host, nodes ...overlay.Node) *apiServer {
 
 // start listens where it did before.
 func (s *apiServer) start(t *testing.T) {
-	s.server = httptest.NewUnstartedServer(s)
+	ended := make(chan struct{})
+	s.ended = ended
+	s.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, ended) }))
 	require.NoError(t, s.server.Listener.Close())
 	require.NoError(t, s.host.ns.Do(func() (err error) {
 		s.server.Listener, err = net.Listen("tcp", s.address)
@@ -64,6 +67,7 @@ func (s *apiServer) start(t *testing.T) {
 
 func (s *apiServer) stop() {
 	if s.server != nil {
+		close(s.ended) // else Close would wait for requests that last
 		s.server.CloseClientConnections()
 		s.server.Close()
 	}
@@ -145,8 +149,7 @@ func object(n overlay.Node, version int) kubeObject {
 	}
 }
 
-// ServeHTTP implements [http.Handler].
-func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *apiServer) serve(w http.ResponseWriter, r *http.Request, ended <-chan struct{}) {
 	s.mu.Lock()
 	s.requests++
 	silent := s.silent
@@ -155,14 +158,17 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case silent:
-		<-r.Context().Done()
+		select {
+		case <-r.Context().Done():
+		case <-ended:
+		}
 	case r.URL.Path != "/api/v1/nodes":
 		refuse(w, http.StatusNotFound, "NotFound")
 	case query.Get("sendInitialEvents") == "true": // old servers have no streamed lists
 		refuse(w, http.StatusBadRequest, "BadRequest")
 	case query.Get("watch") != "":
 		version, _ := strconv.Atoi(query.Get("resourceVersion"))
-		s.serveWatch(w, r, version)
+		s.serveWatch(w, r, version, ended)
 	default:
 		s.serveList(w)
 	}
@@ -186,7 +192,7 @@ func (s *apiServer) serveList(w http.ResponseWriter) {
 }
 
 // serveWatch sends what comes after a version until the client has enough.
-func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request, version int) {
+func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request, version int, ended <-chan struct{}) {
 	for {
 		s.mu.Lock()
 		fresh, changed := slices.Clone(s.events[min(version, len(s.events)):]), s.changed
@@ -198,6 +204,8 @@ func (s *apiServer) serveWatch(w http.ResponseWriter, r *http.Request, version i
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case <-r.Context().Done():
+			return
+		case <-ended:
 			return
 		case <-changed:
 		}
