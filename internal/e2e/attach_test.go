@@ -65,6 +65,10 @@ func (s *suite) testThirty(t *testing.T) {
 		return ""
 	})
 	s.requireOwnAddresses(t, "app=thirty", replicas)
+	memory, err := s.cluster.Memory()
+	require.NoError(t, err)
+	t.Logf("memory of the cluster with 30 pods: %d MiB", memory>>20)
+	assert.Less(t, memory, 3<<30)
 	s.deleteDeployment(t, "thirty")
 	for _, n := range s.nodes {
 		await(t, time.Minute, n.Name()+" is as before", func() string { return before[n].diff(look(t, n)) })

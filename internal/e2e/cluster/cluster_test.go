@@ -51,7 +51,9 @@ func TestCluster(t *testing.T) {
 	}
 	ids := clusters(t, dir)
 	require.Len(t, ids, 1)
-	used := memory(t, ids[0])
+	used, err := c.Memory()
+	require.NoError(t, err)
+	assert.Greater(t, used, 100<<20, "bytes, of a control plane alone")
 	t.Logf("all processes have %d MiB", used>>20)
 	assert.Less(t, used, 3<<30, "bytes")
 	require.NoError(t, c.Close(t.Context()))

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -111,28 +110,4 @@ func mentioned(t *testing.T, dir string) []string {
 		}
 	}
 	return found
-}
-
-// memory is the sum of what the processes of a cluster have in memory, in bytes; what
-// several share counts once (PSS, proc(5)).
-func memory(t *testing.T, id string) int {
-	t.Helper()
-	all, err := filepath.Glob("/proc/[0-9]*")
-	require.NoError(t, err)
-	sum := 0
-	for _, p := range all {
-		cgroup, _ := os.ReadFile(filepath.Join(p, "cgroup"))
-		if !strings.Contains(string(cgroup), "cnikit-e2e-"+id) {
-			continue
-		}
-		rollup, _ := os.ReadFile(filepath.Join(p, "smaps_rollup"))
-		for line := range strings.Lines(string(rollup)) {
-			if fields := strings.Fields(line); fields[0] == "Pss:" {
-				kib, err := strconv.Atoi(fields[1])
-				require.NoError(t, err)
-				sum += kib << 10
-			}
-		}
-	}
-	return sum
 }
