@@ -79,9 +79,9 @@ func TestTheConflistWaitsForThePlugins(t *testing.T) {
 	assert.Contains(t, h.status(t, notReady).Reason, filepath.Join(image, "cnikit-bridge"))
 	assert.NoFileExists(t, h.conflist())
 
-	real := imageDir(t)
+	full := imageDir(t)
 	for _, name := range plugins() {
-		require.NoError(t, os.Rename(filepath.Join(real, name), filepath.Join(image, name)))
+		require.NoError(t, os.Rename(filepath.Join(full, name), filepath.Join(image, name)))
 	}
 	h.status(t, isReady)
 	assert.FileExists(t, h.conflist())

@@ -34,7 +34,7 @@ func (h *host) requireNoTrace(t *testing.T, cidrs ...string) {
 	for _, line := range h.state(t) {
 		for _, cidr := range cidrs {
 			prefix := netip.MustParsePrefix(cidr)
-			for _, word := range strings.Fields(line) {
+			for word := range strings.FieldsSeq(line) {
 				addr, _, _ := strings.Cut(word, "/")
 				if a, err := netip.ParseAddr(addr); err == nil {
 					assert.False(t, prefix.Contains(a), "%s is in %s: %s", word, cidr, line)

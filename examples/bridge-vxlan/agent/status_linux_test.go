@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/cnikit/cnikit/overlay"
 )
@@ -162,6 +163,20 @@ func TestAStaleFileDoesNotSayReadyForLong(t *testing.T) {
 			h.status(t, isReady)
 		})
 	}
+}
+
+// What an earlier agent had to complain of is no news, whatever it has left in place.
+func TestAStaleFileDoesNotComplainForLong(t *testing.T) {
+	h := newHost(t)
+	h.publish(t, nodeA())
+	h.start(t)
+	h.status(t, isReady)
+	h.kill(t)
+	require.NoError(t, os.WriteFile(h.statusFile(), []byte(`{"ready":false,"reason":"what was long ago"}`), 0o600))
+	api := newAPIServer(t, h)
+	api.stop()
+	h.startOn(t, api)
+	h.status(t, func(r report) bool { return !r.Ready && strings.Contains(r.Reason, "API server") })
 }
 
 // Whatever happens to a large network, plugins read the file with every STATUS.
