@@ -117,15 +117,16 @@ type run struct {
 	told   kind // of the error that was told last, if it is not over
 }
 
-// deliver hands over what is new. Health is read before the Nodes, so that those that it speaks of are among them.
+// deliver hands over what is new. Health is read before the Nodes, so that those that it speaks of are among them, and told
+// after them: of a list that is complete and a watch that failed then, the list comes first.
 func (r *run) deliver() {
 	failure, bad := r.health.get()
-	if bad && failure.kind != r.told {
+	r.mirror.deliver(r.sink)
+	switch {
+	case bad && failure.kind != r.told:
 		r.told = failure.kind
 		r.tell(failure.err)
-	}
-	r.mirror.deliver(r.sink)
-	if !bad && r.told != none {
+	case !bad && r.told != none:
 		r.told = none
 		r.opts.Log.Info("Kubernetes Nodes are watched again", "server", r.config.Host)
 		if r.opts.OnGood != nil {

@@ -308,7 +308,7 @@ func TestAwayAtTheStart(t *testing.T) {
 	a := newAPIServer(t, behavior{}, apiNode("a", 1))
 	a.goAway()
 	r := start(t, a.config(), Options{})
-	r.requireError("watch nodes at "+a.config().Host+": dial tcp", "connection refused", "see that the API server runs", "no node is known so far")
+	r.requireError(" nodes at "+a.config().Host+": dial tcp", "connection refused", "see that the API server runs", "no node is known so far")
 	a.comeBack()
 	r.requireReplace(overlayNode("a", 1))
 	r.requireGood()
