@@ -2,6 +2,7 @@ package cni
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 )
 
@@ -78,4 +79,18 @@ func versionDocument(config []byte, versions []string) ([]byte, error) {
 		CNIVersion        string   `json:"cniVersion"`
 		SupportedVersions []string `json:"supportedVersions"`
 	}{version, versions})
+}
+
+// readVersions reads the versions out of the answer to VERSION.
+func readVersions(out []byte) ([]string, error) {
+	f, err := readFields("", out)
+	if err != nil {
+		return nil, fmt.Errorf("read the answer to VERSION: %w", err)
+	}
+	var versions []string
+	f.take("supportedVersions", &versions, "a list of strings")
+	if f.err != nil {
+		return nil, fmt.Errorf("read the answer to VERSION: %w", f.err)
+	}
+	return versions, nil
 }
