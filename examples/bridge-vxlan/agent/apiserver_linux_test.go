@@ -162,6 +162,7 @@ func (s *apiServer) serve(w http.ResponseWriter, r *http.Request, ended <-chan s
 		case <-r.Context().Done():
 		case <-ended:
 		}
+		panic(http.ErrAbortHandler) // else this were an answer, if an empty one
 	case r.URL.Path != "/api/v1/nodes":
 		refuse(w, http.StatusNotFound, "NotFound")
 	case query.Get("sendInitialEvents") == "true": // old servers have no streamed lists

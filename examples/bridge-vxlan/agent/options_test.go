@@ -173,6 +173,15 @@ func TestConflistTemplate(t *testing.T) {
 		require.ErrorContains(t, err, want)
 	}
 
+	for of, text := range map[string]string{
+		"both families alone": `{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[{"type":"mine","six":{{json (index .Subnets 1).Prefix}}}]}`,
+		"IPv6 alone":          `{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[{{range .Subnets}}{{if eq .Family 6}}{"type":"mine"}{{end}}{{end}}]}`,
+	} {
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		_, err = parse(t, env, "run", args...)
+		require.NoError(t, err, of)
+	}
+
 	require.NoError(t, os.WriteFile(path, []byte(`{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[{"type":"mine","dev":{{json .TunnelDevice}},"file":{{json .ReadyFile}}}]}`), 0o600))
 	o, err = parse(t, env, "run", args...)
 	require.NoError(t, err)
