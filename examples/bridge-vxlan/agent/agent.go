@@ -43,6 +43,7 @@ type agent struct {
 	updating sync.Mutex // conflist and status follow one thing at a time
 	trouble  []error    // with the source, as it is now
 	unfit    string     // why there can be no conflist for this node
+	logged   *report    // what the log says of readiness; nil: nothing yet
 	before   *report    // what an earlier run has published, while nothing newer is known; nil: nothing, or not ready
 }
 
@@ -187,7 +188,5 @@ func (a *agent) update() {
 	} else if topology.Self != nil && mtu != 0 {
 		a.wantConflist(*topology.Self, mtu)
 	}
-	if a.status != nil {
-		a.wantStatus(topology, known, mtu)
-	}
+	a.wantStatus(topology, known, mtu)
 }

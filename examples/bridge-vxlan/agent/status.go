@@ -46,7 +46,7 @@ func shorten[T any](list []T, omitted *int) []T {
 	return list[:min(len(list), listed)]
 }
 
-// wantStatus has the status file say how things stand. What a round under way will
+// wantStatus has the status file and the log say how things stand. What a round under way will
 // settle is not published: a restart must not look like an outage.
 func (a *agent) wantStatus(t overlay.Topology, known bool, mtu int) {
 	status := a.engine.Status()
@@ -70,12 +70,30 @@ func (a *agent) wantStatus(t overlay.Topology, known bool, mtu int) {
 }
 
 func (a *agent) publish(r report) {
+	a.logReadiness(r)
+	if a.status == nil {
+		return
+	}
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		a.log.Error("no status", "error", err)
 		return
 	}
 	a.status.Replace(map[string]install.File{filepath.Base(a.opts.status): {Content: append(content, '\n')}})
+}
+
+// logReadiness logs changes of what is otherwise in the status file alone, which is hard
+// to get at in a cluster.
+func (a *agent) logReadiness(r report) {
+	if a.logged != nil && a.logged.Ready == r.Ready && a.logged.Reason == r.Reason {
+		return
+	}
+	a.logged = &r
+	if r.Ready {
+		a.log.Info("ready: pods can be attached")
+		return
+	}
+	a.log.Warn("not ready", "reason", r.Reason)
 }
 
 func texts(errs []error) []string {
@@ -187,7 +205,7 @@ func (a *agent) homeless(t overlay.Topology) (reason string, settled bool) {
 func (a *agent) reportTargets(s reconcile.Status, omitted *int) map[string]targetReport {
 	targets := make(map[string]targetReport, len(s.Targets))
 	for _, t := range s.Targets {
-		if t.Name == a.status.Name() {
+		if a.status != nil && t.Name == a.status.Name() {
 			continue
 		}
 		r := targetReport{Converged: t.Converged, Held: shorten(t.Held, omitted)}

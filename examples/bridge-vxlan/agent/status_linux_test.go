@@ -46,6 +46,31 @@ func TestAgentIsNotReadyAndSaysWhy(t *testing.T) {
 }
 
 // 1300 bytes less the tunnel's 50 are less than the 1280 that IPv6 needs.
+// Who has no status file has the log, and who has both reads the log first.
+func TestTheLogSaysWhetherTheNodeIsReady(t *testing.T) {
+	for name, flags := range map[string][]string{"status file": nil, "none": {"-status-file="}} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.publish(t, nodeA())
+			require.NoError(t, os.WriteFile(h.path("template"), []byte(`{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[{{range .Subnets}}{"type":"mine"}{{end}}]}`), 0o600))
+			h.start(t, append([]string{"-resync", "20ms", "-conflist-template", h.path("template")}, flags...)...)
+			says := func(text string) {
+				require.Eventually(t, func() bool { return strings.Contains(h.log(), text) }, patience, 5*time.Millisecond, text)
+			}
+			says(`level=WARN msg="not ready" reason="conflist: result of template: line 1, `)
+			h.end(t)
+			h.start(t, append([]string{"-resync", "20ms"}, flags...)...)
+			says(`level=INFO msg="ready: pods can be attached"`)
+			before := h.log()
+			h.do(t, "ip link del cnikit.5000")
+			require.Eventually(t, func() bool { return strings.Count(h.log()[len(before):], "msg=round") > 0 }, patience, 5*time.Millisecond)
+			h.end(t)
+			assert.Equal(t, 1, strings.Count(h.log(), "not ready"), "what stays the same is said once")
+			assert.Equal(t, 1, strings.Count(h.log(), "ready: pods"))
+		})
+	}
+}
+
 func TestAgentRefusesAnUnderlayTooNarrowForIPv6(t *testing.T) {
 	h := newHostOn(t, 1300)
 	h.publish(t, nodeA())
