@@ -293,6 +293,15 @@ func TestErrorsNameOperationAndObject(t *testing.T) {
 
 func errOf[T any](_ T, err error) error { return err }
 
+// The kernel makes a name of a template, under which the library does not find the link; it
+// says nothing of a lookup that fails.
+func TestAddLinkNeverLeavesTheIndexUnknown(t *testing.T) {
+	c := open(t)
+	link := &netlink.Bridge{LinkAttrs: attrs("br%d")}
+	require.ErrorIs(t, c.AddLink(link), nl.ErrNotFound)
+	require.Zero(t, link.Index)
+}
+
 func TestAddLinkUnderMaster(t *testing.T) {
 	testenv.Kernel(t, testenv.Veth, testenv.Bridge)
 	c := open(t)

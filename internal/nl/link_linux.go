@@ -69,6 +69,9 @@ func (c *Conn) AddLink(l netlink.Link) error {
 	attrs.MasterIndex = 0
 	err := c.write("add "+l.Type()+" link", attrs.Name, func() error { return c.plain.LinkAdd(l) })
 	attrs.MasterIndex = master
+	if err == nil {
+		err = c.learnIndex(attrs)
+	}
 	if err != nil || master == 0 {
 		return err
 	}
@@ -76,6 +79,20 @@ func (c *Conn) AddLink(l netlink.Link) error {
 		_ = c.DelLink(l)
 		return err
 	}
+	return nil
+}
+
+// learnIndex makes sure that the index of a new link is known. The library looks for it
+// once, and leaves zero when that fails.
+func (c *Conn) learnIndex(attrs *netlink.LinkAttrs) error {
+	if attrs.Index != 0 {
+		return nil
+	}
+	made, err := c.Link(attrs.Name)
+	if err != nil {
+		return fmt.Errorf("find the link just added: %w", err)
+	}
+	attrs.Index = made.Attrs().Index
 	return nil
 }
 
