@@ -56,6 +56,14 @@ func TestManifestsNameTheImage(t *testing.T) {
 	}
 }
 
+// A pod of an image without a shell that ends in an error says why by kubectl describe.
+func TestContainersLeaveTheirLastWords(t *testing.T) {
+	for _, name := range []string{"cnikit.yaml", "uninstall.yaml"} {
+		text := manifest(t, name)
+		require.Len(t, matches(t, text, `^ +terminationMessagePolicy: (FallbackToLogsOnError)$`), len(matches(t, text, `^ +image: (.*)$`)), name)
+	}
+}
+
 func TestDockerfileMakesTheSameImage(t *testing.T) {
 	text := manifest(t, "Dockerfile")
 	for name, source := range sources() {
