@@ -15,8 +15,11 @@ import (
 const serviceAccountCA = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt"
 
 // Config returns how to reach the API server: what the current context of a kubeconfig file says, or with "" what a pod finds
-// in its environment and its ServiceAccount's volume. It reads files, and connects to nothing. A token of a ServiceAccount is
-// read again by the client before it expires.
+// in its environment and its ServiceAccount's volume. It reads files, and connects to nothing.
+//
+// A token of a ServiceAccount is read again by the client before it expires, and so are files with a token or a client
+// certificate that a kubeconfig names. The kubeconfig itself, with what it holds, and the CA are read once: a program has to
+// start again when they were replaced.
 func Config(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		return inCluster()

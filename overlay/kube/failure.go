@@ -47,11 +47,11 @@ func classify(server string, err error, wire bool) (kind, string) {
 	case apierrors.IsForbidden(err):
 		return forbidden, `let a ClusterRole with the verbs get, list and watch on "nodes" of apiGroup "" be bound to this user by a ClusterRoleBinding`
 	case apierrors.IsUnauthorized(err):
-		return unauthorized, "the API server does not know these credentials: see that the token or certificate is of this cluster and has not expired"
+		return unauthorized, "the API server does not know these credentials: see that the token or certificate is of this cluster and has not expired; a kubeconfig that was replaced is read at the next start"
 	case apierrors.IsNotFound(err):
 		return notFound, "what answers there is no Kubernetes API server: see to address and path"
 	case badCertificate(err):
-		return certificate, "see that the CA is that of this cluster, that its certificate names the address, and that the clock is right"
+		return certificate, "see that the CA is that of this cluster, that its certificate names the address, and that the clock is right; a CA that was replaced is read at the next start"
 	case plain(server, err):
 		return noTLS, "one side speaks TLS and the other does not: see to https:// or http:// and to the port"
 	case wire:
