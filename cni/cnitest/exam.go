@@ -1,0 +1,275 @@
+package cnitest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cnikit/cnikit/cni"
+)
+
+// Run examines a plugin with one subtest per case, "group/case". A broken rule that must
+// be kept fails its subtest, one that should or may be kept is logged; cases that do not
+// apply are skipped with the reason. Where the test has no right to make network
+// namespaces it is skipped, with CI=true in the environment it fails.
+func Run(t *testing.T, target Target, o Options) {
+	t.Helper()
+	x, err := newExam(t.Context(), target, o)
+	if errors.Is(err, errNoNamespaces) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.close)
+	t.Logf("%s as %s, versions %v, seed %d", x.target.Plugin, x.target.Profile, x.versions, x.seed)
+	for _, c := range x.cases {
+		t.Run(c.ID(), func(t *testing.T) { x.judge(t.Context(), c).tell(t) })
+	}
+	for _, note := range x.notes {
+		t.Log(note)
+	}
+}
+
+// tell makes the outcome that of a test.
+func (o Outcome) tell(t *testing.T) {
+	t.Helper()
+	switch o.Verdict {
+	case Broken:
+		t.Errorf("%s must be kept: %s\nseen: %s\nfix: %s", rulesText(o.Rows), o.About, o.Seen, o.Fix)
+	case Warned:
+		t.Logf("warning: %s %s be kept: %s\nseen: %s\nfix: %s", rulesText(o.Rows), o.Strength, o.About, o.Seen, o.Fix)
+	case FailedToRun:
+		t.Errorf("the case could not be run: %s", o.Reason)
+	case Skipped:
+		t.Skip(o.Reason)
+	case Kept:
+	}
+}
+
+func rulesText(rows []int) string {
+	texts := make([]string, len(rows))
+	for i, row := range rows {
+		texts[i] = fmt.Sprint(row)
+	}
+	if len(texts) == 1 {
+		return "rule " + texts[0]
+	}
+	return "rules " + strings.Join(texts, ", ")
+}
+
+// Examine runs the cases without package testing. An error means that nothing could be
+// examined; what the cases found is in the report. When ctx ends, so does the
+// examination, and the report has the cases up to there.
+func Examine(ctx context.Context, target Target, o Options) (*Report, error) {
+	began := time.Now()
+	x, err := newExam(ctx, target, o)
+	if err != nil {
+		return nil, err
+	}
+	defer x.close()
+	r := &Report{Plugin: x.target.Plugin, Profile: x.target.Profile, Versions: x.versions, Seed: x.seed}
+	for i, c := range x.cases {
+		if ctx.Err() != nil {
+			break
+		}
+		if o.Progress != nil {
+			fmt.Fprintf(o.Progress, "%d/%d %s\n", i+1, len(x.cases), c.ID())
+		}
+		r.Outcomes = append(r.Outcomes, x.judge(ctx, c))
+	}
+	r.Notes = x.notes
+	r.Took = time.Since(began)
+	return r, ctx.Err()
+}
+
+// errNoNamespaces: without them, nothing can be examined.
+var errNoNamespaces = errors.New("no network namespace can be made: root is needed, or a user namespace (unshare -rn)")
+
+// exam is one examination of one target.
+type exam struct {
+	target   Target
+	net      *network
+	o        Options
+	cases    []kase
+	dir      string // has a directory for each case
+	versions []string
+	version  string // of the requests, unless a case chooses another
+	seed     uint64
+	notes    []string
+	ends     time.Time // zero: no budget
+	count    int
+}
+
+func newExam(ctx context.Context, target Target, o Options) (*exam, error) {
+	t, net, err := target.prepared()
+	if err != nil {
+		return nil, fmt.Errorf("examine plugin: %w", err)
+	}
+	f, err := o.filter()
+	if err != nil {
+		return nil, fmt.Errorf("examine plugin: %w", err)
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	x := &exam{target: t, net: net, o: o, seed: o.Seed}
+	if x.seed == 0 {
+		x.seed = rand.Uint64()
+	}
+	if o.Budget > 0 {
+		x.ends = time.Now().Add(o.Budget)
+	}
+	for _, c := range groups() {
+		if c.suits(t.Profile) && f.wants(c.ID()) {
+			x.cases = append(x.cases, c)
+		}
+	}
+	if x.dir, err = os.MkdirTemp("", "cnitest-"); err != nil {
+		return nil, fmt.Errorf("examine plugin: %w", err)
+	}
+	if err := x.ask(ctx); err != nil {
+		x.close()
+		return nil, fmt.Errorf("examine plugin %s: %w", t.Plugin, err)
+	}
+	return x, nil
+}
+
+func (x *exam) close() { _ = os.RemoveAll(x.dir) }
+
+// note remembers what the reader of the report has to know, once.
+func (x *exam) note(format string, args ...any) {
+	if note := fmt.Sprintf(format, args...); !slices.Contains(x.notes, note) {
+		x.notes = append(x.notes, note)
+	}
+}
+
+// ask finds the plugin and asks it for its versions.
+func (x *exam) ask(ctx context.Context) error {
+	if n, err := NewNamespace(); err != nil {
+		return fmt.Errorf("%w: %w", errNoNamespaces, err)
+	} else if err := n.Close(); err != nil {
+		return err
+	}
+	if x.target.Handler == nil {
+		if _, err := x.find(x.target.Plugin); err != nil {
+			return err
+		}
+	}
+	p, err := x.probe(ctx, "versions")
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	answer := p.do(p.versionRequest("1.1.0"))
+	for _, v := range answer.document().list("supportedVersions") {
+		if text, ok := v.(string); ok {
+			x.versions = append(x.versions, text)
+		}
+	}
+	x.version = x.net.version
+	if len(x.versions) == 0 {
+		x.note("VERSION told no versions (%s); those of the configuration are taken for spoken", answer)
+		if x.version == "" {
+			x.version = "1.0.0"
+		}
+		x.versions = []string{x.version}
+	}
+	if x.version == "" {
+		for _, v := range cni.SupportedVersions() {
+			if slices.Contains(x.versions, v) {
+				x.version = v
+			}
+		}
+	}
+	if x.version == "" {
+		return fmt.Errorf("it speaks %v, and the kit %v", x.versions, cni.SupportedVersions())
+	}
+	return nil
+}
+
+// find looks for an executable in the search path.
+func (x *exam) find(plugin string) (string, error) {
+	for _, dir := range x.target.Path {
+		path := filepath.Join(dir, plugin)
+		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("no executable %q in %s", plugin, strings.Join(x.target.Path, ", "))
+}
+
+// delegates lists the types that the configuration has the plugin call.
+func (x *exam) delegates() []string {
+	var types []string
+	if t := x.net.plugin().text("ipam", "type"); t != "" && x.target.Profile != ProfileIPAM {
+		types = append(types, t)
+	}
+	return types
+}
+
+// judge runs one case.
+func (x *exam) judge(ctx context.Context, c kase) Outcome {
+	began := time.Now()
+	o := Outcome{CaseInfo: c.CaseInfo}
+	if o.Verdict, o.Reason = Skipped, x.lacks(c); o.Reason == "" {
+		o.Verdict, o.Seen, o.Reason = x.try(ctx, c)
+	}
+	if o.Verdict == Broken && c.Strength != Must {
+		o.Verdict = Warned
+	}
+	o.Took = time.Since(began)
+	return o
+}
+
+func (x *exam) lacks(c kase) string {
+	if !x.ends.IsZero() && time.Now().After(x.ends) {
+		return fmt.Sprintf("the budget of %s is used up", x.o.Budget)
+	}
+	for _, lacking := range c.needs {
+		if reason := lacking(x); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// try runs a case with a node of its own.
+func (x *exam) try(ctx context.Context, c kase) (verdict Verdict, seen, reason string) {
+	x.count++
+	p, err := x.probe(ctx, fmt.Sprintf("%03d", x.count))
+	if err != nil {
+		return FailedToRun, "", err.Error()
+	}
+	defer p.close()
+	defer func() {
+		switch end := recover().(type) {
+		case nil:
+		case ending:
+			verdict, reason = end.verdict, end.reason
+		default:
+			panic(end)
+		}
+		if len(p.faults) > 0 {
+			verdict, seen, reason = Broken, strings.Join(p.faults, "\n"), ""
+		}
+		if ctx.Err() != nil && verdict == Broken {
+			verdict, seen, reason = FailedToRun, "", context.Cause(ctx).Error()
+		}
+	}()
+	c.run(p)
+	return Kept, "", ""
+}
+
+// ending is how a case ends before its last line.
+type ending struct {
+	verdict Verdict
+	reason  string
+}

@@ -1,0 +1,120 @@
+package cnitest_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/internal/testenv"
+)
+
+type anyConfig struct{}
+
+// passing is a chained plugin that changes nothing.
+func passing() cni.Handler {
+	return cni.Plugin[anyConfig]{
+		Type:   "passing",
+		Add:    func(_ context.Context, r *cni.Request[anyConfig]) (*cni.Result, error) { return r.PrevResult, nil },
+		Del:    cni.NoState[anyConfig],
+		Check:  cni.NoState[anyConfig],
+		Status: cni.Ready[anyConfig],
+		GC:     cni.NoState[anyConfig],
+	}.Handler()
+}
+
+// handler changes what another one answers.
+type handler struct {
+	cni.Handler
+	change func(inv cni.Invocation, out []byte, err error) ([]byte, error)
+}
+
+func (h handler) Handle(ctx context.Context, inv cni.Invocation) ([]byte, error) {
+	out, err := h.Handler.Handle(ctx, inv)
+	return h.change(inv, out, err)
+}
+
+func examine(t *testing.T, h cni.Handler, o cnitest.Options) *cnitest.Report {
+	t.Helper()
+	testenv.NetAdmin(t)
+	r, err := cnitest.Examine(t.Context(), cnitest.Target{
+		Config: []byte(`{"name": "net", "type": "passing"}`), Profile: cnitest.ProfileChained, Handler: h,
+	}, o)
+	require.NoError(t, err)
+	return r
+}
+
+func verdicts(r *cnitest.Report, v cnitest.Verdict) (ids []string) {
+	for _, o := range r.Outcomes {
+		if o.Verdict == v {
+			ids = append(ids, o.ID())
+		}
+	}
+	return ids
+}
+
+func TestExamineFindsTheOneFault(t *testing.T) {
+	loud := handler{passing(), func(inv cni.Invocation, out []byte, err error) ([]byte, error) {
+		if inv.Command == cni.CommandVersion {
+			out = []byte(`{"cniVersion": "1.1.0", "supportedVersions": ["0.4.0", "1.0.0", "1.1.0"]}`)
+		}
+		return out, err
+	}}
+	o := cnitest.Options{Run: "^(protocol|version)/", Seed: 7}
+	good := examine(t, passing(), o)
+	require.Empty(t, verdicts(good, cnitest.Broken))
+	require.Empty(t, verdicts(good, cnitest.FailedToRun))
+	require.NotEmpty(t, verdicts(good, cnitest.Kept))
+	require.EqualValues(t, 7, good.Seed)
+
+	bad := examine(t, loud, o)
+	require.Equal(t, []string{"version/echo"}, verdicts(bad, cnitest.Broken))
+	require.Equal(t, len(good.Outcomes), len(bad.Outcomes))
+	for _, o := range bad.Outcomes {
+		if o.Verdict == cnitest.Broken {
+			require.Contains(t, o.Seen, `VERSION with cniVersion "1.0.0" answers cniVersion "1.1.0"`)
+		}
+	}
+}
+
+func TestOptionsChooseCases(t *testing.T) {
+	r := examine(t, passing(), cnitest.Options{Run: "^version/", Skip: "echo$"})
+	require.Equal(t, []string{"version/answer", "version/environment", "version/unsupported", "version/known"}, verdicts(r, cnitest.Kept))
+	require.Equal(t, cni.SupportedVersions(), r.Versions)
+}
+
+func TestExamineRefusesWhatItCannotRun(t *testing.T) {
+	for name, c := range map[string]struct {
+		target cnitest.Target
+		o      cnitest.Options
+		want   string
+	}{
+		"no configuration": {cnitest.Target{Handler: passing()}, cnitest.Options{}, "configuration"},
+		"no type":          {cnitest.Target{Handler: passing(), Config: []byte(`{}`)}, cnitest.Options{}, "type"},
+		"not in the list":  {cnitest.Target{Plugin: "b", Handler: passing(), Config: []byte(`{"plugins": [{"type": "a"}]}`)}, cnitest.Options{}, `"b"`},
+		"no profile":       {cnitest.Target{Handler: passing(), Config: []byte(`{"type": "a"}`), Profile: "other"}, cnitest.Options{}, "other"},
+		"no plugin":        {cnitest.Target{Config: []byte(`{"type": "a"}`)}, cnitest.Options{}, "Path"},
+		"bad expression":   {cnitest.Target{Handler: passing(), Config: []byte(`{"type": "a"}`)}, cnitest.Options{Run: "("}, "option Run"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := cnitest.Examine(t.Context(), c.target, c.o)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}
+
+// TestCasesAreComplete: what reports and documents are made of.
+func TestCasesAreComplete(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range cnitest.Cases("") {
+		require.False(t, seen[c.ID()], "%s is there twice", c.ID())
+		seen[c.ID()] = true
+		require.NotEmpty(t, c.Rows, c.ID())
+		require.NotEmpty(t, c.About, c.ID())
+		require.NotEmpty(t, c.Fix, c.ID())
+		require.NotEqual(t, c.About, c.Fix, c.ID())
+		require.Contains(t, []cnitest.Strength{cnitest.Must, cnitest.Should, cnitest.May}, c.Strength, c.ID())
+	}
+}

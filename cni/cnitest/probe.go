@@ -1,0 +1,198 @@
+package cnitest
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/internal/netns"
+	"github.com/cnikit/cnikit/internal/nl"
+)
+
+// probe is what a case works with: a network namespace that plays the node, a fresh
+// directory, and the plugin.
+type probe struct {
+	*exam
+	ctx    context.Context //nolint:containedctx // a probe lives as long as one case
+	node   *Namespace
+	home   string   // the directory of this case
+	path   []string // CNI_PATH
+	config document // of the plugin, as written; the placeholder is replaced when a request is made
+	random *rand.Rand
+	faults []string
+
+	attachments []*attachment
+	foreruns    int
+	open        []*Namespace
+}
+
+func (x *exam) probe(ctx context.Context, name string) (*probe, error) {
+	p := &probe{
+		exam: x, ctx: ctx, home: filepath.Join(x.dir, name), path: x.target.Path,
+		config: x.net.plugin().clone(),
+		random: rand.New(rand.NewPCG(x.seed, 0)),
+	}
+	if err := os.MkdirAll(p.stateDir(), 0o755); err != nil {
+		return nil, err
+	}
+	var err error
+	p.node, err = NewNamespace()
+	return p, err
+}
+
+// close gives everything back. What the plugin left in the namespaces goes with them.
+func (p *probe) close() {
+	for _, n := range append(p.open, p.node) {
+		_ = n.Close()
+	}
+	_ = os.RemoveAll(p.home)
+}
+
+// stateDir is what replaces the placeholder.
+func (p *probe) stateDir() string { return filepath.Join(p.home, "state") }
+
+// dirs are the directories in which the plugin keeps state.
+func (p *probe) dirs() []string { return append([]string{p.stateDir()}, p.target.Dirs...) }
+
+// fault notes that the rule of the case is broken, and goes on.
+func (p *probe) fault(format string, args ...any) {
+	p.faults = append(p.faults, fmt.Sprintf(format, args...))
+}
+
+// broken notes that the rule of the case is broken, and ends the case.
+func (p *probe) broken(format string, args ...any) {
+	p.fault(format, args...)
+	panic(ending{})
+}
+
+// skip ends the case because it does not apply, or because something that other cases
+// look at does not work.
+func (p *probe) skip(format string, args ...any) {
+	panic(ending{Skipped, fmt.Sprintf(format, args...)})
+}
+
+// can ends the case if the kit failed.
+func (p *probe) can(err error) {
+	if err != nil {
+		panic(ending{FailedToRun, err.Error()})
+	}
+}
+
+// attachment is one interface of one container.
+type attachment struct {
+	id, ifname string
+	version    string
+	ns         *Namespace
+	netns      string // CNI_NETNS, a link to the namespace
+	prepared   bool   // the plugins before the one under test have run
+	previous   document
+	result     document    // of the last ADD that succeeded
+	parsed     *cni.Result // the same
+	args       cni.Args
+}
+
+func (a *attachment) String() string { return a.id[:12] + "/" + a.ifname }
+
+// container makes a fresh namespace and an attachment to be.
+func (p *probe) container() *attachment {
+	ns, err := netns.New()
+	p.can(err)
+	n := &Namespace{name: fmt.Sprintf("container-%d", len(p.attachments)), ns: ns}
+	p.open = append(p.open, n)
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", p.home, len(p.attachments)))
+	a := &attachment{
+		id: fmt.Sprintf("%x", sum), ifname: firstIfName, version: p.version, ns: n,
+		netns: filepath.Join(p.home, n.name), args: p.target.Args,
+	}
+	p.can(os.Symlink(n.Path(), a.netns))
+	p.attachments = append(p.attachments, a)
+	return a
+}
+
+// second is another interface of the same container.
+func (p *probe) second(of *attachment) *attachment {
+	a := *of
+	a.ifname, a.prepared, a.previous, a.result, a.parsed = "eth1", false, nil, nil, nil
+	p.attachments = append(p.attachments, &a)
+	return &a
+}
+
+// vanish makes the namespace of the container go away, as a reboot or the end of its
+// last process does.
+func (p *probe) vanish(a *attachment) {
+	err := a.ns.Close()
+	if !errors.Is(err, os.ErrClosed) {
+		p.can(err)
+	}
+	p.can(os.Remove(a.netns))
+}
+
+// add runs ADD, after the plugins before the one under test.
+func (p *probe) add(a *attachment) reply {
+	r := p.do(p.request(cni.CommandAdd, a))
+	p.keep(a, r)
+	return r
+}
+
+// keep makes a result that of the attachment, if it is one.
+func (p *probe) keep(a *attachment, r reply) {
+	if !r.succeeded() || r.document() == nil {
+		return
+	}
+	parsed, err := cni.ParseResult(r.stdout, a.version)
+	if err == nil {
+		a.result, a.parsed = r.document(), parsed
+	}
+}
+
+// attached is a fresh container that the plugin attached; the case is skipped when that
+// fails.
+func (p *probe) attached() *attachment {
+	a := p.container()
+	p.needAdd(a)
+	return a
+}
+
+// needAdd runs ADD for a case that looks at something else.
+func (p *probe) needAdd(a *attachment) {
+	p.needed(p.add(a))
+	if a.parsed == nil {
+		p.skip("needs an ADD with a result that can be read; see results")
+	}
+}
+
+// needed skips the case when a call failed that the case does not look at.
+func (p *probe) needed(r reply) {
+	if !r.succeeded() {
+		p.skip("needs %s to work, and it failed: %s", r.what(), r)
+	}
+}
+
+func (p *probe) del(a *attachment) reply   { return p.do(p.request(cni.CommandDel, a)) }
+func (p *probe) check(a *attachment) reply { return p.do(p.request(cni.CommandCheck, a)) }
+func (p *probe) status() reply             { return p.do(p.request(cni.CommandStatus, nil)) }
+
+// gc runs GC with the list of valid attachments.
+func (p *probe) gc(valid ...*attachment) reply { return p.do(p.gcRequest(valid...)) }
+
+// file makes a file outside the plugin's directories and returns its path.
+func (p *probe) file(name, content string) string {
+	path := filepath.Join(p.home, name)
+	p.can(os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+// directory makes a directory outside the plugin's own and returns its path.
+func (p *probe) directory(name string) string {
+	path := filepath.Join(p.home, name)
+	p.can(os.MkdirAll(path, 0o755))
+	return path
+}
+
+// inside calls fn with a route-netlink connection in a container.
+func (p *probe) inside(a *attachment, fn func(*nl.Conn) error) { p.can(a.ns.withConn(fn)) }

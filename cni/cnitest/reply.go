@@ -1,0 +1,136 @@
+package cnitest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/cnikit/cnikit/cni"
+)
+
+// reply is what came of one call.
+type reply struct {
+	plugin, command string
+	stdout, stderr  []byte
+	exit            int // -1: ended by a signal
+	late            bool
+	took            time.Duration
+}
+
+// do makes a call, inside the node.
+func (p *probe) do(r *request) reply {
+	ctx, cancel := context.WithTimeout(p.ctx, p.o.Timeout)
+	defer cancel()
+	began := time.Now()
+	got := reply{plugin: r.plugin, command: r.env["CNI_COMMAND"]}
+	if p.target.Handler != nil && r.plugin == p.target.Plugin {
+		p.can(p.serve(ctx, r, &got))
+	} else {
+		p.can(p.execute(ctx, r, &got))
+	}
+	got.late = ctx.Err() != nil
+	got.took = time.Since(began)
+	return got
+}
+
+// serve calls the handler.
+func (p *probe) serve(ctx context.Context, r *request, got *reply) error {
+	var stdout, stderr bytes.Buffer
+	process := cni.Process{Env: p.environ(r), Stdin: bytes.NewReader(r.input()), Stdout: &stdout, Stderr: &stderr}
+	err := p.node.Do(func() error {
+		got.exit = process.Run(ctx, p.target.Handler)
+		return nil
+	})
+	got.stdout, got.stderr = stdout.Bytes(), stderr.Bytes()
+	return err
+}
+
+// execute runs the executable, and ends it with all that it started when it is late.
+func (p *probe) execute(ctx context.Context, r *request, got *reply) error {
+	path, err := p.executable(r)
+	if err != nil {
+		return err
+	}
+	cmd := p.node.Command(ctx, path)
+	var stdout, stderr bytes.Buffer
+	cmd.Env, cmd.Stdin = p.environ(r), bytes.NewReader(r.input())
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = time.Second
+	ownGroup(cmd.Cmd)
+	err = cmd.Run()
+	got.stdout, got.stderr, got.exit = stdout.Bytes(), stderr.Bytes(), cmd.ProcessState.ExitCode()
+	var exited *exec.ExitError
+	if errors.As(err, &exited) || errors.Is(err, exec.ErrWaitDelay) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// what names the call.
+func (r reply) what() string { return strings.TrimSpace(r.plugin + " " + r.command) }
+
+func (r reply) succeeded() bool { return r.exit == 0 && !r.late }
+
+// document is standard output if that is one JSON object and nothing else.
+func (r reply) document() document {
+	d, err := parseDocument(r.stdout)
+	if err != nil {
+		return nil
+	}
+	return d
+}
+
+// failure is the error document; false if there is none.
+func (r reply) failure() (code int64, msg string, ok bool) {
+	d := r.document()
+	number, isNumber := d["code"].(json.Number)
+	msg, isText := d["msg"].(string)
+	if !isNumber || !isText {
+		return 0, msg, false
+	}
+	code, err := number.Int64()
+	return code, msg, err == nil
+}
+
+// complaint is all that the error says.
+func (r reply) complaint() string {
+	d := r.document()
+	return d.text("msg") + " " + d.text("details")
+}
+
+// String is what was seen, shortened.
+func (r reply) String() string {
+	var s strings.Builder
+	switch {
+	case r.late:
+		fmt.Fprintf(&s, "no answer within %s", r.took.Round(time.Millisecond))
+	case r.exit < 0:
+		s.WriteString("ended by a signal")
+	default:
+		fmt.Fprintf(&s, "exit status %d", r.exit)
+	}
+	if out := bytes.TrimSpace(r.stdout); len(out) > 0 {
+		fmt.Fprintf(&s, ", stdout %s", shortened(string(out)))
+	} else {
+		s.WriteString(", nothing on stdout")
+	}
+	if r.document() == nil && len(bytes.TrimSpace(r.stderr)) > 0 {
+		fmt.Fprintf(&s, ", stderr %s", shortened(string(bytes.TrimSpace(r.stderr))))
+	}
+	return s.String()
+}
+
+// shortened is a text on one line, of a length that can be read.
+func shortened(s string) string {
+	const limit = 400
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > limit {
+		return s[:limit] + "…"
+	}
+	return s
+}
