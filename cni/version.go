@@ -53,11 +53,16 @@ func checkVersion(command Command, version string, versions []string) error {
 	if !slices.Contains(versions, version) {
 		return Errorf(CodeIncompatibleVersion, "cniVersion=%q is not supported; use one of %v", version, versions)
 	}
-	minimum := map[Command]string{CommandCheck: "0.4.0", CommandStatus: "1.1.0", CommandGC: "1.1.0"}[command]
+	minimum := firstVersionOf(command)
 	if minimum != "" && !atLeast(version, minimum) {
 		return Errorf(CodeIncompatibleVersion, "cniVersion=%q has no %s; it needs %s or later", version, command, minimum)
 	}
 	return nil
+}
+
+// firstVersionOf is the version that brought a command, "" for those of always.
+func firstVersionOf(command Command) string {
+	return map[Command]string{CommandCheck: "0.4.0", CommandStatus: "1.1.0", CommandGC: "1.1.0"}[command]
 }
 
 // versionDocument answers VERSION: the version as it came in, and what is spoken.

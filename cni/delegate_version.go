@@ -1,0 +1,58 @@
+package cni
+
+import (
+	"context"
+	"errors"
+	"slices"
+)
+
+// serves reports whether the version of the delegate's configuration has the command.
+// Before 1.1.0 nobody can ask a plugin for its status, or to collect garbage.
+func (d *Delegate) serves(command Command) bool {
+	minimum := firstVersionOf(command)
+	return minimum == "" || !slices.Contains(SupportedVersions(), d.version) || atLeast(d.version, minimum)
+}
+
+// negotiate looks for an older version after a delegate refused a command, and
+// reports whether it found one. Asking costs a process, so it is done for a reason
+// only.
+func (d *Delegate) negotiate(ctx context.Context, command Command, refusal error) bool {
+	if d.negotiated || ctx.Err() != nil || !refusesVersion(command, refusal) {
+		return false
+	}
+	d.negotiated = true
+	log := d.inv.logger().With("delegate", d.plugin)
+	inv := d.inv
+	inv.Command = CommandVersion
+	var request object
+	request.value("cniVersion", d.version)
+	inv.Config = request.bytes()
+	out, err := d.executor.Execute(ctx, d.plugin, inv)
+	if err != nil {
+		log.Warn("the delegate refuses the version of its configuration and does not tell which it speaks", "version", d.version, "error", err)
+		return false
+	}
+	theirs, err := readVersions(out)
+	if err != nil || slices.Contains(theirs, d.version) {
+		return false // it was about something else
+	}
+	for _, version := range slices.Backward(SupportedVersions()) {
+		if slices.Contains(theirs, version) && (atLeast(d.version, version) || !slices.Contains(SupportedVersions(), d.version)) {
+			log.Info("the delegate speaks an older version", "version", d.version, "speaks", version)
+			d.version = version
+			return true
+		}
+	}
+	return false
+}
+
+// refusesVersion reports whether an error may be due to the version: it says so, or
+// the plugin does not know a command, which it takes for a bad environment.
+func refusesVersion(command Command, err error) bool {
+	var e *Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.Code == CodeIncompatibleVersion ||
+		e.Code == CodeInvalidEnvironment && (command == CommandStatus || command == CommandGC)
+}
