@@ -96,6 +96,12 @@ func TestCheck(t *testing.T) {
 		n.mustAdd(t, newSpace(t, "c1"), "eth0", config())
 		require.ErrorContains(t, n.check(pod, "eth0", config(), result), "not the other end")
 	})
+	t.Run("tolerates what a later plugin added to the result", func(t *testing.T) {
+		n, pod := newNode(t), newSpace(t, "c1")
+		result := n.mustAdd(t, pod, "eth0", config())
+		result.Interfaces = append(result.Interfaces, cni.Interface{Name: "later0", Sandbox: result.Interfaces[len(result.Interfaces)-1].Sandbox})
+		require.NoError(t, n.check(pod, "eth0", config(), result))
+	})
 	t.Run("without IPAM", func(t *testing.T) {
 		n, pod := newNode(t), newSpace(t, "c1")
 		c := config("ipam", nil, "isDefaultGateway", nil)
