@@ -7,9 +7,13 @@ GO         ?= go
 BIN        := bin
 CACHE      := .cache
 LABFLAGS   ?=
+RUN        ?=
 TESTFLAGS  ?=
 BENCH      ?= .
 SOAK_SCALE ?= 20
+
+# A regular expression may have what the shell would take for its own.
+override TESTFLAGS := $(if $(RUN),-run '$(RUN)') $(TESTFLAGS)
 
 # The modules that pin programs may need a newer Go than the SDK does; the go
 # command fetches it.
@@ -46,11 +50,11 @@ lab: build ## Run the three-node cluster on this machine (root; LABFLAGS='-keep 
 	$(BIN)/cnikit-lab -bin $(BIN) $(LABFLAGS)
 
 .PHONY: test
-test: setup-e2e ## Run every test, with the race detector (kernel and e2e tests need root).
+test: setup-e2e ## Run every test, with the race detector (root; RUN=regexp for some).
 	@GO=$(GO) scripts/test.sh $(TESTFLAGS)
 
 .PHONY: e2e
-e2e: setup-e2e ## Run the tests on a real Kubernetes (root; TESTFLAGS='-run TestKubernetes/pods').
+e2e: setup-e2e ## Run the tests on a real Kubernetes (root; RUN='TestKubernetes/(nodes|pods)').
 	@mkdir -p $(CACHE)
 	$(GO) build -C internal/e2e -o $(CURDIR)/$(CACHE)/e2e-build ./cmd/build
 	$(CACHE)/e2e-build
