@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 
@@ -42,13 +43,17 @@ func New(dataDir, network string) (*Store, error) {
 }
 
 // View implements [ipam.Store]. It shares the lock with other readers, and
-// creates neither the directory nor the lock.
+// creates neither the directory nor the lock. It clears away what a crash left half
+// done: a DEL that finds no lease, and garbage collection, do no more than look.
 func (s *Store) View(ctx context.Context, fn func(ipam.ReadTx) error) error {
 	l, err := lockShared(ctx, s.lockPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	defer l.unlock()
+	if l != nil { // so no writer is at work
+		_ = os.Remove(s.preparedPath()) // or the next one will, or it is read-only
+	}
 	return fn(&tx{store: s})
 }
 
@@ -71,6 +76,9 @@ func (s *Store) Update(ctx context.Context, fn func(ipam.Tx) error) error {
 }
 
 func (s *Store) lockPath() string { return filepath.Join(s.dir, lockName) }
+
+// preparedPath is where a file is written before it appears under its own name.
+func (s *Store) preparedPath() string { return filepath.Join(s.scratch, "prepared") }
 
 // makeDir creates the directory of the network, with the mode that the reference
 // plugin gives it.

@@ -187,6 +187,20 @@ func TestForeignContent(t *testing.T) {
 		}
 		require.ErrorContains(t, err, "is not a regular file")
 	})
+	t.Run("crash/the prepared file is cleared away", func(t *testing.T) {
+		s, p := newPool(t, "10.1.0.0/24")
+		allocate(t, p, "a")
+		prepared := filepath.Join(s.scratch, "prepared")
+		for name, call := range map[string]func() error{
+			"del of an owner without leases": func() error { return p.Release(ctx, owner("b")) },
+			"gc without stale leases":        func() error { return p.Retain(ctx, []ipam.Owner{owner("a")}) },
+		} {
+			require.NoError(t, os.WriteFile(prepared, []byte("b\r\neth0"), 0o600))
+			require.NoError(t, call(), name)
+			require.NoFileExists(t, prepared, name)
+		}
+		assert.Equal(t, "a\r\neth0", snapshot(t, s.dir)["10.1.0.2"])
+	})
 	t.Run("crash/the prepared file may be a lease in force", func(t *testing.T) {
 		s, p := newPool(t, "10.1.0.0/24")
 		allocate(t, p, "a")

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
-	"path/filepath"
 
 	"github.com/cnikit/cnikit/internal/disk"
 	"github.com/cnikit/cnikit/ipam"
@@ -59,7 +58,7 @@ func (t *tx) prepare(content []byte, durable bool) (string, error) {
 	if err := os.MkdirAll(t.store.scratch, 0o700); err != nil {
 		return "", fmt.Errorf("create scratch directory: %w", err)
 	}
-	path := filepath.Join(t.store.scratch, "prepared")
+	path := t.store.preparedPath()
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
