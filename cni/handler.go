@@ -11,14 +11,18 @@ type handler[C any] struct{ p Plugin[C] }
 
 func (h handler[C]) Handle(ctx context.Context, inv Invocation) ([]byte, error) {
 	var out []byte
-	err := protect(inv.logger(), func() (err error) {
+	inv, log := h.openLog(inv)
+	err := protect(inv.Log, func() (err error) {
 		out, err = h.serve(ctx, inv)
 		return err
 	})
 	if err != nil {
 		newest := h.p.Versions[len(h.p.Versions)-1]
-		return nil, AsError(sealed(err)).report(peekVersion(inv.Config, newest))
+		failed := AsError(sealed(err)).report(peekVersion(inv.Config, newest))
+		log.close(failed)
+		return nil, failed
 	}
+	log.close(nil)
 	return out, nil
 }
 
@@ -72,10 +76,7 @@ func (h handler[C]) request(inv Invocation) (*Request[C], error) {
 		CNIVersion: e.version, Network: e.network, Type: e.typ, RawConfig: inv.Config, Valid: e.valid,
 		inv: inv, delegates: h.p.Delegates,
 	}
-	r.Log = inv.logger().With("plugin", h.p.Type, "command", string(inv.Command), "network", e.network)
-	if inv.Command.attaches() {
-		r.Log = r.Log.With("container", inv.ContainerID, "ifname", inv.IfName)
-	}
+	r.Log = h.describe(inv.Log, inv)
 	if r.Args, err = ParseArgs(inv.Args); err != nil {
 		r.Log.Warn("CNI_ARGS is ignored", "error", err) // a DEL; Validate refused the others
 	}

@@ -34,6 +34,11 @@ type Plugin[C any] struct {
 	Timeout        time.Duration // of one call, without its undo steps; 0 none
 	Delegates      Executor      // finds delegates; default Exec{}
 	AllowHostNetNS bool          // serve requests for the plugin's own namespace
+
+	// Log says where the log of a request goes beside standard error; default nowhere.
+	// It gets the configuration as far as it decodes, which need not be valid. How each
+	// request ended, with its error, is written there, too.
+	Log func(C) LogOptions
 }
 
 // Handler returns the plugin as a [Handler], without its configuration type. A

@@ -24,7 +24,10 @@ type Request[C any] struct {
 	PrevResult *Result         // nil: none, or one that cannot be read while cleaning up
 	Valid      []Attachment    // GC: the attachments that must stay; everything else is stale
 
-	Log *slog.Logger // set by the handler, never nil
+	// Log has the plugin, the command, the network and the attachment as attributes. It
+	// leads to Invocation.Log, standard error in a program, and where Plugin.Log says.
+	// Set by the handler, never nil then.
+	Log *slog.Logger
 
 	inv       Invocation
 	delegates Executor
