@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/cnikit/cnikit/cni"
@@ -11,7 +10,7 @@ import (
 )
 
 func check(ctx context.Context, r *cni.Request[Config]) error {
-	if err := cni.CheckWith[Config](verifyOwn(r.IfName))(ctx, r); err != nil {
+	if err := cni.CheckWith[Config](netif.Verify)(ctx, r); err != nil {
 		return err
 	}
 	if err := checkNode(r); err != nil {
@@ -21,17 +20,6 @@ func check(ctx context.Context, r *cni.Request[Config]) error {
 		return nil
 	}
 	return r.Delegate(r.Config.IPAM.Type).Check(ctx)
-}
-
-// verifyOwn verifies the plugin's own interface. Others in the previous result are those
-// of later plugins, which look after them.
-func verifyOwn(own string) cni.VerifyFunc {
-	return func(ctx context.Context, netns, ifName string, addrs, routes []netip.Prefix) error {
-		if ifName != own {
-			return nil
-		}
-		return netif.Verify(ctx, netns, ifName, addrs, routes)
-	}
 }
 
 // checkNode looks at the node's side: the bridge, its addresses and the port.
