@@ -439,25 +439,3 @@ func TestHandlerUndo(t *testing.T) {
 		assert.Contains(t, e.Details, "undo c: stuck; undo b: panic: oh")
 	})
 }
-
-// Whatever arrives, there is one document, and no panic.
-func FuzzHandler(f *testing.F) {
-	f.Add("ADD", network("1.1.0", `"prevResult":{"ips":[null]}`))
-	f.Add("DEL", network("0.2.0", `"mtu":"x"`, `"prevResult":{"ip4":{}}`))
-	f.Add("GC", network("1.1.0", `"cni.dev/attachments":[null]`))
-	f.Add("VERSION", `{"cniVersion":null}`)
-	f.Fuzz(func(t *testing.T, command, stdin string) {
-		p := testPlugin()
-		p.Add = func(_ context.Context, r *request) (*cni.Result, error) {
-			if r.PrevResult == nil {
-				return &cni.Result{}, nil
-			}
-			return r.PrevResult, nil
-		}
-		a := run(p, environment(command), stdin)
-		if a.code != 0 {
-			e := a.failed(t)
-			require.NotContains(t, e.Msg, "panic")
-		}
-	})
-}
