@@ -20,7 +20,7 @@ type need func(*exam) string
 func groups() []kase {
 	var all []kase
 	for _, group := range []func() []kase{
-		protocolCases, versionCases, delCases, checkCases, statusCases, gcCases,
+		protocolCases, versionCases, resultsCases, delCases, checkCases, statusCases, gcCases,
 	} {
 		all = append(all, group()...)
 	}
