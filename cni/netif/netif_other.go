@@ -68,6 +68,12 @@ func (n *Namespace) DeleteBridge(string) (gone bool, err error) { return false, 
 // Ports is not supported on this platform.
 func (n *Namespace) Ports(string) ([]Link, error) { return nil, errUnsupported }
 
+// Setting is not supported on this platform.
+func (n *Namespace) Setting(string, string) (string, error) { return "", errUnsupported }
+
+// SetSetting is not supported on this platform.
+func (n *Namespace) SetSetting(string, string, string) (bool, error) { return false, errUnsupported }
+
 // SpanningTree is not supported on this platform.
 func (n *Namespace) SpanningTree(string) (bool, error) { return false, errUnsupported }
 
