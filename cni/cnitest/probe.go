@@ -41,8 +41,14 @@ func (x *exam) probe(ctx context.Context, name string) (*probe, error) {
 		return nil, err
 	}
 	var err error
-	p.node, err = NewNamespace()
-	return p, err
+	if p.node, err = NewNamespace(); err != nil {
+		return nil, err
+	}
+	if err := addUplink(p.node); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
 }
 
 // close gives everything back. What the plugin left in the namespaces goes with them.

@@ -1,0 +1,108 @@
+package cnitest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Verdict sums the report up: [Broken] if a rule that must be kept is not, else
+// [FailedToRun] if a case could not be run, else [Warned], else [Kept]; [Skipped] if no
+// case said anything.
+func (r *Report) Verdict() Verdict {
+	for _, v := range []Verdict{Broken, FailedToRun, Warned, Kept} {
+		if r.Count(v) > 0 {
+			return v
+		}
+	}
+	return Skipped
+}
+
+// Groups returns the groups in the order in which they were run.
+func (r *Report) Groups() []string {
+	var groups []string
+	for _, o := range r.Outcomes {
+		if !slices.Contains(groups, o.Group) {
+			groups = append(groups, o.Group)
+		}
+	}
+	return groups
+}
+
+// summary is the verdict in one line.
+func (r *Report) summary() string {
+	return fmt.Sprintf("%s %s: %s, in %s", r.Plugin, r.sentence(), counts(r.Outcomes, false), r.Took.Round(100*time.Millisecond))
+}
+
+func (r *Report) sentence() string {
+	switch r.Verdict() {
+	case Broken:
+		return "breaks rules that must be kept"
+	case FailedToRun:
+		return "was not examined in full"
+	case Warned:
+		return "keeps what must be kept, with warnings"
+	case Kept:
+		return "keeps the specification"
+	default:
+		return "was not examined"
+	}
+}
+
+// counts tells how many outcomes have each verdict, in columns or as prose.
+func counts(outcomes []Outcome, columns bool) string {
+	r := Report{Outcomes: outcomes}
+	var parts []string
+	for _, v := range []Verdict{Kept, Broken, Warned, FailedToRun, Skipped} {
+		part := fmt.Sprintf("%d %s", r.Count(v), v)
+		switch {
+		case columns && r.Count(v) > 0:
+			parts = append(parts, fmt.Sprintf("%3d %s", r.Count(v), v))
+		case columns && v != FailedToRun:
+			parts = append(parts, strings.Repeat(" ", len(fmt.Sprintf("%3d %s", 0, v))))
+		case !columns && r.Count(v) > 0:
+			parts = append(parts, part)
+		}
+	}
+	if columns {
+		return strings.TrimRight(strings.Join(parts, "  "), " ")
+	}
+	if len(parts) == 0 {
+		return "no case was run"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// citation tells how binding a case is, its rules by number, and where in the
+// specification they stand.
+func (c CaseInfo) citation() string {
+	var places []string
+	rows := map[string][]int{}
+	for _, rule := range Rules() {
+		if !slices.Contains(c.Rows, rule.Number) {
+			continue
+		}
+		place := "section " + SectionTitle(rule.Section) + rule.origin()
+		if rows[place] == nil {
+			places = append(places, place)
+		}
+		rows[place] = append(rows[place], rule.Number)
+	}
+	for i, place := range places {
+		places[i] = fmt.Sprintf("%s (%s)", rulesText(rows[place]), place)
+	}
+	return fmt.Sprintf("%s; CNI specification, %s", c.Strength, strings.Join(places, ", "))
+}
+
+// origin tells of a rule that version 1.1.0 does not have in these words.
+func (r Rule) origin() string {
+	switch r.Source {
+	case "implied":
+		return ", implied"
+	case "main branch":
+		return ", only on the main branch"
+	default:
+		return ""
+	}
+}
