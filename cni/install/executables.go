@@ -36,8 +36,8 @@ type ExecutablesOptions struct {
 // Programs that are not named any more, as after an upgrade, stay: the runtime needs them to delete pods that they attached.
 // Cleanup removes them too.
 //
-// Any number of installers may work in one directory at the same time; they lock it (flock(2)). All methods are safe for
-// concurrent use.
+// Any number of installers may work in one directory at the same time; they lock it (flock(2)), and wait for each
+// other for up to a minute. All methods are safe for concurrent use.
 type Executables struct {
 	reconcile.Target
 	store *programs

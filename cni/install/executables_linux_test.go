@@ -16,6 +16,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -325,6 +326,12 @@ func TestInstallWaitsForTheLock(t *testing.T) {
 	_, err = lockDir(ctx, s.dir)
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorContains(t, err, "wait for the lock of "+s.dir)
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		_, err := lockDir(t.Context(), s.dir)
+		require.ErrorContains(t, err, "not free within 1m0s")
+		require.WithinDuration(t, began.Add(lockPatience), time.Now(), time.Second)
+	})
 	ended := make(chan error)
 	go func() { ended <- s.open(t).Install(t.Context()) }()
 	select {

@@ -17,9 +17,16 @@ const (
 	maxLockInterval = 16 * time.Millisecond
 )
 
-// lockDir waits until nobody else, in this process or another, holds the lock of a directory, or ctx ends. It is a flock(2) on
-// the directory itself, so it needs no file and ends with the process.
+// lockPatience is how long to wait for a lock. Whoever may read the directory can lock it, so an error has to tell of one that
+// does not let go.
+const lockPatience = time.Minute
+
+// lockDir waits until nobody else, in this process or another, holds the lock of a directory, lockPatience is over or ctx ends.
+// It is a flock(2) on the directory itself, so it needs no file and ends with the process.
 func lockDir(ctx context.Context, dir string) (unlock func(), err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience,
+		fmt.Errorf("not free within %v; see which process has it open, for instance by lsof %s", lockPatience, dir))
+	defer cancel()
 	f, err := os.Open(dir)
 	if err != nil {
 		return nil, fmt.Errorf("lock directory: %w", err)
@@ -39,7 +46,7 @@ func lockDir(ctx context.Context, dir string) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			_ = f.Close()
-			return nil, fmt.Errorf("wait for the lock of %s, which another installer holds: %w", dir, ctx.Err())
+			return nil, fmt.Errorf("wait for the lock of %s, which another installer holds: %w", dir, context.Cause(ctx))
 		case <-time.After(interval):
 		}
 	}

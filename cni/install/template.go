@@ -65,7 +65,6 @@ type Template struct {
 // the line.
 func ParseTemplate(text string) (*Template, error) {
 	parsed, err := template.New("conflist").
-		Option("missingkey=error").
 		Funcs(template.FuncMap{"json": toJSON}).
 		Parse(text)
 	if err != nil {
