@@ -24,9 +24,9 @@ func ExamplePlan() {
 	// problem: node "node-d": pod CIDR "10.1.4.1/24": has host bits set; write 10.1.4.0/24 if that is meant
 }
 
-// A Tracker keeps the nodes of a source and plans anew on each change.
+// A Tracker keeps the nodes of a source and plans anew on each change. This one has no backend and tells what it finds wrong.
 func ExampleTracker() {
-	tracker := overlay.NewTracker(&backend{}, overlay.TrackerOptions{
+	tracker := overlay.NewTracker(nil, overlay.TrackerOptions{
 		Local:      overlay.Local{NodeName: "node-a"},
 		OnProblems: func(ps []overlay.Problem) { fmt.Println("problems:", ps) },
 	})

@@ -13,7 +13,7 @@ import (
 type TrackerOptions struct {
 	Local  Local
 	Policy Policy
-	// OnTopology is called with each topology that differs from the one before, after the backend has it.
+	// OnTopology is called with each topology that differs from the one before, after the backend, if any, has it.
 	OnTopology func(Topology)
 	// OnProblems is called with all problems when they changed, with none when the last one is gone.
 	OnProblems func([]Problem)
@@ -21,13 +21,13 @@ type TrackerOptions struct {
 	OnError func(error)
 }
 
-// A Tracker keeps the nodes that a source delivers and gives the backend a new topology on each change of it. It is a
-// [Sink], safe for concurrent use. Until the first Replace it plans nothing: a network known in part is no topology.
+// A Tracker keeps the nodes that a source delivers and gives the backend, if it has one, a new topology on each change of it. It
+// is a [Sink], safe for concurrent use. Until the first Replace it plans nothing: a network known in part is no topology.
 //
 // It calls [Plan] for each change of a node, at a cost proportional to the number of nodes. Changes of a node in nothing
 // that [Node] holds cost a comparison.
 type Tracker struct {
-	backend Backend
+	backend Backend // nil: none
 	current atomic.Pointer[Topology]
 
 	mu        sync.Mutex // guards the rest, and orders the calls of the backend and the callbacks
@@ -39,7 +39,7 @@ type Tracker struct {
 
 var _ Sink = (*Tracker)(nil)
 
-// NewTracker returns a tracker that delivers to the backend.
+// NewTracker returns a tracker that delivers to the backend, or with nil to the callbacks alone.
 func NewTracker(b Backend, o TrackerOptions) *Tracker {
 	return &Tracker{backend: b, opts: o, nodes: map[string][]Node{}}
 }
@@ -103,13 +103,22 @@ func (t *Tracker) update() {
 		return
 	}
 	t.current.Store(&next)
+	t.deliver(next)
+	if !known || !next.Equal(previous) {
+		t.tell(next, previous.Problems)
+	}
+}
+
+// deliver gives a topology to the backend.
+func (t *Tracker) deliver(next Topology) {
+	t.delivered = true
+	if t.backend == nil {
+		return
+	}
 	err := t.backend.SetTopology(next)
 	t.delivered = err == nil
 	if err != nil && t.opts.OnError != nil {
 		t.opts.OnError(fmt.Errorf("set topology of backend %s: %w", t.backend.Name(), err))
-	}
-	if !known || !next.Equal(previous) {
-		t.tell(next, previous.Problems)
 	}
 }
 

@@ -118,6 +118,24 @@ func TestTracker(t *testing.T) {
 		require.Len(t, told, 2)
 		require.Empty(t, told[1])
 	})
+	t.Run("no backend/the callbacks are told all the same", func(t *testing.T) {
+		var told []overlay.Topology
+		var problems []overlay.Problem
+		tr := overlay.NewTracker(nil, overlay.TrackerOptions{
+			Local:      onA,
+			OnTopology: func(top overlay.Topology) { told = append(told, top) },
+			OnProblems: func(ps []overlay.Problem) { problems = ps },
+			OnError:    func(err error) { t.Error(err) },
+		})
+		tr.Replace(good())
+		tr.Upsert(node("x", 9, "192.0.2.9", "bad"))
+		tr.Upsert(good()[1])
+		require.Len(t, told, 2, "the last changes nothing")
+		require.Equal(t, "x", problems[0].Node)
+		current, known := tr.Topology()
+		require.True(t, known)
+		require.Equal(t, told[1], current)
+	})
 	t.Run("errors/a refused topology is reported and offered again", func(t *testing.T) {
 		var errs []error
 		tr, b := fresh(overlay.TrackerOptions{OnError: func(err error) { errs = append(errs, err) }})
