@@ -52,9 +52,10 @@ var table = []row{
 	{path: "cni/remote", own: []string{"cni"}, why: "linked into every executable that asks the agent: small, no net/http"},
 	{path: "cni/remote/server", own: []string{"cni", "ipam"}, why: "the agent's side, apart because it links net/http"},
 	{path: "cni/install", own: []string{"cni", "internal/disk", "reconcile"}, why: "files on a host drift like routes do, so they are a target of the engine"},
-	{path: "cni/fromskel", own: []string{"cni"}, third: []string{"github.com/containernetworking/cni/pkg/skel"}, why: "the one place that knows skel"},
+	{path: "cni/fromskel", own: []string{"cni"}, third: []string{"github.com/containernetworking/cni/pkg/skel", cniTypes, cniVersion, netnsLib}, why: "the one place that knows skel, which brings a library for namespaces"},
 	{path: "cni/cnitest", own: append([]string{"cni", "cni/chain"}, fixtures...), third: []string{netlinkAll}, why: "a kit is imported by other people's tests: no assertion library becomes theirs"},
-	{path: "cni/cnitest/cnisanity", own: append([]string{"cni", "cni/chain", "cni/cnitest"}, fixtures...), third: []string{netlinkAll}, why: "the kit as a command"},
+	{path: "cni/cnitest/cnisanity", own: append([]string{"cni", "cni/cnitest", "ipam/plugin"}, fixtures...), why: "the kit as a command; it has an IPAM plugin for those that have none beside them"},
+	{path: "cni/cnitest/internal/broken", own: []string{"cni", "cni/bridge", "internal/netns", "internal/nl", "ipam/plugin"}, third: []string{netlink, nftables}, why: "sound plugins with one fault each, to test the kit with"},
 
 	{path: "ipam", pure: true, why: "address arithmetic must be usable, and testable, without a kernel"},
 	{path: "ipam/hostlocal", own: []string{"internal/disk", "ipam"}, third: []string{fsnotify}, why: "the store is replaceable; its format belongs to somebody else"},

@@ -1,0 +1,105 @@
+package cnitest_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/internal/testenv"
+)
+
+// brokenTarget is a plugin of package internal/broken. With the fault "" it is sound.
+func brokenTarget(t *testing.T, kind, fault string) cnitest.Target {
+	t.Helper()
+	program := testenv.Build(t, "./internal/broken")
+	dir := t.TempDir()
+	for _, kind := range []string{"bridge", "ipam", "chained"} {
+		require.NoError(t, os.Symlink(program, filepath.Join(dir, "broken-"+kind)))
+	}
+	const ipam = `"ipam": {"type": "broken-ipam", "ranges": [[{"subnet": "10.88.0.0/24"}]], "routes": [{"dst": "0.0.0.0/0"}], "dataDir": "{{dir}}"}`
+	config, profile := "", cnitest.Profile("")
+	switch kind {
+	case "bridge":
+		config, profile = `{"type": "broken-bridge", "bridge": "broken0", "isGateway": true, `+ipam+`}`, cnitest.ProfileInterface
+	case "ipam":
+		config, profile = `{"type": "broken-ipam", `+ipam+`}`, cnitest.ProfileIPAM
+	case "chained":
+		config, profile = `{"type": "broken-chained", "dataDir": "{{dir}}"}`, cnitest.ProfileChained
+	}
+	return cnitest.Target{Path: []string{dir}, Config: []byte(config), Profile: profile, Env: []string{"FAULT=" + fault}}
+}
+
+// caught lists the cases that a report says are broken.
+func caught(r *cnitest.Report) []string {
+	return append(verdicts(r, cnitest.Broken), verdicts(r, cnitest.Warned)...)
+}
+
+// TestSoundPlugins: what the broken ones are made of keeps all rules.
+func TestSoundPlugins(t *testing.T) {
+	testenv.Kernel(t, testenv.Bridge, testenv.Veth)
+	for _, kind := range []string{"bridge", "ipam", "chained"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			r, err := cnitest.Examine(t.Context(), brokenTarget(t, kind, ""), cnitest.Options{Seed: 1})
+			require.NoError(t, err)
+			for _, o := range r.Outcomes {
+				assert.Contains(t, []cnitest.Verdict{cnitest.Kept, cnitest.Skipped}, o.Verdict, "%s: %s%s", o.ID(), o.Seen, o.Reason)
+				if o.Verdict == cnitest.Skipped {
+					t.Logf("%s skipped: %s", o.ID(), o.Reason)
+				}
+			}
+		})
+	}
+}
+
+// TestBrokenPlugins: each fault is found, by the cases that are about it and by no other.
+func TestBrokenPlugins(t *testing.T) {
+	testenv.Kernel(t, testenv.Bridge, testenv.Veth)
+	for _, b := range brokenPlugins() {
+		t.Run(b.fault, func(t *testing.T) {
+			t.Parallel()
+			o := cnitest.Options{Seed: 1}
+			if testenv.Scale(t, 1) == 1 {
+				o.Run = b.groups()
+			}
+			r, err := cnitest.Examine(t.Context(), brokenTarget(t, b.kind, b.fault), o)
+			require.NoError(t, err)
+			if !assert.ElementsMatch(t, b.cases, caught(r)) {
+				for _, o := range r.Outcomes {
+					t.Logf("%s %s: %s%s", o.Verdict, o.ID(), o.Seen, o.Reason)
+				}
+			}
+			assert.Empty(t, verdicts(r, cnitest.FailedToRun))
+		})
+	}
+}
+
+// groups matches the cases of the groups that find the fault: those which could mistake
+// one rule for another.
+func (b brokenPlugin) groups() string {
+	var groups []string
+	for _, id := range b.cases {
+		group, _, _ := strings.Cut(id, "/")
+		groups = append(groups, group)
+	}
+	slices.Sort(groups)
+	return "^(" + strings.Join(slices.Compact(groups), "|") + ")/"
+}
+
+// TestEveryFaultIsUsed: the program has no other faults than the test.
+func TestEveryFaultIsUsed(t *testing.T) {
+	out, err := exec.Command(testenv.Build(t, "./internal/broken"), "faults").Output()
+	require.NoError(t, err)
+	var want []string
+	for _, b := range brokenPlugins() {
+		want = append(want, b.fault+" "+b.kind)
+	}
+	assert.ElementsMatch(t, want, strings.Split(strings.TrimSpace(string(out)), "\n"))
+}
