@@ -209,8 +209,8 @@ func (x *exam) find(plugin string) (string, error) {
 // delegates lists the types that the configuration has the plugin call.
 func (x *exam) delegates() []string {
 	var types []string
-	if t := x.net.plugin().text("ipam", "type"); t != "" && x.target.Profile != ProfileIPAM {
-		types = append(types, t)
+	for _, object := range delegations(x.net.plugin(), x.target.Profile) {
+		types = append(types, object.text("type"))
 	}
 	return types
 }

@@ -20,7 +20,8 @@ type need func(*exam) string
 func groups() []kase {
 	var all []kase
 	for _, group := range []func() []kase{
-		protocolCases, versionCases, resultsCases, delCases, checkCases, statusCases, gcCases,
+		protocolCases, versionCases, resultsCases, addCases, delCases, checkCases, statusCases, gcCases,
+		delegationCases,
 	} {
 		all = append(all, group()...)
 	}
