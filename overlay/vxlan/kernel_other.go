@@ -20,6 +20,7 @@ func newKernel(Config) *kernel { return &kernel{} }
 
 func (k *kernel) want(desired, overlay.Peer) {}
 func (k *kernel) mtu() int                   { return 0 }
+func (k *kernel) strictFilters() []string    { return nil }
 func (k *kernel) close() error               { return nil }
 
 // unsupported is the store of everything on this platform.
