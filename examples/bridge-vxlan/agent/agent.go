@@ -44,6 +44,7 @@ type agent struct {
 	trouble  []error    // with the source, as it is now
 	unfit    string     // why there can be no conflist for this node
 	logged   *report    // what the log says of readiness; nil: nothing yet
+	warnings []string   // of this host, as last looked for
 	before   *report    // what an earlier run has published, while nothing newer is known; nil: nothing, or not ready
 }
 
@@ -59,7 +60,7 @@ func newAgent(opts options, log *slog.Logger) (*agent, error) {
 	}
 	a.tracker = overlay.NewTracker(a.backend, overlay.TrackerOptions{
 		Local:      overlay.Local{NodeName: opts.node},
-		OnTopology: func(overlay.Topology) { a.update() },
+		OnTopology: a.onTopology,
 		OnProblems: a.onProblems,
 		OnError:    func(err error) { log.Error("topology refused", "error", err) },
 	})
@@ -119,6 +120,7 @@ func (a *agent) run(ctx context.Context) error {
 	defer a.backend.Close() //nolint:errcheck // what it set up stays
 	a.before = a.lastWords()
 	a.lookAround()
+	a.lookForWarnings()
 	a.update()
 	var parts sync.WaitGroup
 	for name, run := range a.parts() {
@@ -152,6 +154,11 @@ func (a *agent) parts() map[string]func(context.Context) error {
 	return parts
 }
 
+func (a *agent) onTopology(overlay.Topology) {
+	a.lookForWarnings()
+	a.update()
+}
+
 func (a *agent) onProblems(problems []overlay.Problem) {
 	for _, p := range problems {
 		a.log.Warn("node left out, in whole or in part", "node", p.Node, "kind", p.Kind, "reason", p.Message)
@@ -163,6 +170,7 @@ func (a *agent) onProblems(problems []overlay.Problem) {
 func (a *agent) onRound(r reconcile.Round) {
 	if r.Looks > 0 {
 		a.lookAround()
+		a.lookForWarnings()
 	}
 	logRound(a.log, r)
 	a.update()

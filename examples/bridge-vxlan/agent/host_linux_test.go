@@ -40,20 +40,29 @@ type host struct {
 func newHost(t *testing.T) *host { return newHostOn(t, 1500) }
 
 func newHostOn(t *testing.T, mtu int) *host {
+	return joinHost(t, newUnderlay(t, mtu), "a", "192.0.2.1/24")
+}
+
+func newUnderlay(t *testing.T, mtu int) *cnitest.Underlay {
 	testenv.NetAdmin(t)
 	testenv.Kernel(t, testenv.VXLAN)
 	wire, err := cnitest.NewNamespace()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = wire.Remove() })
+	underlay, err := cnitest.NewUnderlay(wire, mtu)
+	require.NoError(t, err)
+	return underlay
+}
+
+// joinHost makes the host of a node on an underlay that hosts share.
+func joinHost(t *testing.T, underlay *cnitest.Underlay, node, addr string) *host {
 	ns, err := cnitest.NewNamespace()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = ns.Remove() })
-	underlay, err := cnitest.NewUnderlay(wire, mtu)
-	require.NoError(t, err)
-	require.NoError(t, underlay.Join(t.Context(), ns, "eth0", netip.MustParsePrefix("192.0.2.1/24")))
+	require.NoError(t, underlay.Join(t.Context(), ns, "eth0", netip.MustParsePrefix(addr)))
 	h := &host{ns: ns, dir: t.TempDir(), run: newRunDir(t)}
 	h.flags = []string{
-		"-node", "a", "-conf-dir", h.path("net.d"), "-data-dir", h.path("leases"),
+		"-node", node, "-conf-dir", h.path("net.d"), "-data-dir", h.path("leases"),
 		"-status-file", h.statusFile(), "-resync", "-1s",
 	}
 	return h

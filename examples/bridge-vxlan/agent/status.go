@@ -25,6 +25,7 @@ type report struct {
 	PodCIDRs []netip.Prefix          `json:"podCIDRs,omitempty"` // of this node
 	MTU      int                     `json:"mtu,omitempty"`      // of pods, in bytes
 	Source   []string                `json:"source,omitempty"`   // what is wrong with the source of the nodes
+	Warnings []string                `json:"warnings,omitempty"` // what is wrong with this host, though pods can be attached
 	Problems []overlay.Problem       `json:"problems"`           // with nodes
 	Targets  map[string]targetReport `json:"targets"`
 	Omitted  int                     `json:"omitted,omitempty"` // entries beyond what a list here can have
@@ -64,6 +65,7 @@ func (a *agent) wantStatus(t overlay.Topology, known bool, mtu int) {
 		r.PodCIDRs = t.Self.PodCIDRs
 	}
 	r.Source = texts(shorten(a.trouble, &r.Omitted))
+	r.Warnings = shorten(a.warnings, &r.Omitted)
 	r.Problems = append([]overlay.Problem{}, shorten(t.Problems, &r.Omitted)...)
 	r.Targets = a.reportTargets(status, &r.Omitted)
 	a.publish(r)

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni/cnitest"
+)
+
+// answers pings an address that may be cut off.
+func (p *pod) answers(t *testing.T, to string) bool {
+	_, err := p.ns.Ping(t.Context(), cnitest.Ping{To: netip.MustParseAddr(to), Timeout: time.Second})
+	if err != nil {
+		require.ErrorIs(t, err, cnitest.ErrNoReply)
+	}
+	return err == nil
+}
+
+// filter sets the reverse path filter of an interface, "all" or "default".
+func (h *host) filter(t *testing.T, conf, value string) {
+	t.Helper()
+	require.NoError(t, h.ns.Do(func() error {
+		return os.WriteFile(filepath.Join("/proc/sys/net/ipv4/conf", conf, "rp_filter"), []byte(value), 0)
+	}))
+}
+
+// warned waits for the status to have a number of warnings, and wants the node ready.
+func (h *host) warned(t *testing.T, count int) []string {
+	t.Helper()
+	r := h.status(t, func(r report) bool { return len(r.Warnings) == count })
+	assert.True(t, r.Ready)
+	return r.Warnings
+}
+
+// Where the report says so nothing comes back, and it does where nothing is reported.
+func TestStrictReversePathFiltersAreReported(t *testing.T) {
+	underlay := newUnderlay(t, 1500)
+	a, b := joinHost(t, underlay, "a", "192.0.2.1/24"), joinHost(t, underlay, "b", "192.0.2.2/24")
+	for _, h := range []*host{a, b} {
+		for _, conf := range []string{"all", "default", "eth0"} {
+			h.filter(t, conf, "0")
+		}
+		h.publish(t, nodeA(), nodeB())
+		h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t), "-resync", "50ms")
+	}
+	for _, h := range []*host{a, b} {
+		h.status(t, isReady)
+		h.warned(t, 0)
+	}
+	p := a.newPod(t, "pod")
+	require.NoError(t, p.add(t))
+	p.reach(t, netip.MustParseAddr("192.0.2.2"))
+
+	const (
+		atB = "eth0: its reverse path filter is strict and drops what pods of other nodes send to addresses of this node; set sysctl net.ipv4.conf.eth0.rp_filter=2"
+		atA = "cnikit.5000: its reverse path filter is strict and drops what other nodes answer to pods of this node from their own addresses; set sysctl net.ipv4.conf.cnikit/5000.rp_filter=2"
+	)
+	b.filter(t, "eth0", "1")
+	assert.Equal(t, []string{atB}, b.warned(t, 1))
+	assert.False(t, p.answers(t, "192.0.2.2"))
+	b.filter(t, "eth0", "2")
+	b.warned(t, 0)
+	assert.True(t, p.answers(t, "192.0.2.2"))
+
+	a.filter(t, "cnikit.5000", "1")
+	assert.Equal(t, []string{atA}, a.warned(t, 1))
+	assert.False(t, p.answers(t, "192.0.2.2"))
+	a.filter(t, "cnikit.5000", "2")
+	a.warned(t, 0)
+	assert.True(t, p.answers(t, "192.0.2.2"))
+
+	b.filter(t, "all", "1") // as distributions do
+	b.filter(t, "eth0", "0")
+	assert.Contains(t, b.warned(t, 2), atB)
+	assert.False(t, p.answers(t, "192.0.2.2"))
+	b.filter(t, "eth0", "2")
+	b.warned(t, 1)
+	assert.True(t, p.answers(t, "192.0.2.2"), "of the two the greater one counts")
+	p.reach(t, netip.MustParseAddr("10.244.2.0"))
+
+	b.end(t)
+	assert.Equal(t, 2, strings.Count(b.log(), `msg="this host needs attention" reason="`+atB+`"`), "once each time")
+	assert.Equal(t, 2, strings.Count(b.log(), `msg="this is over" reason="`+atB+`"`))
+}
+
+// Pods of IPv6 alone lose nothing.
+func TestReversePathFiltersOfIPv6PodsDoNotMatter(t *testing.T) {
+	h := newHost(t)
+	h.filter(t, "all", "1")
+	n := nodeA()
+	h.publish(t, n)
+	h.start(t)
+	h.warned(t, 2)
+	n.PodCIDRs = n.PodCIDRs[1:]
+	h.publish(t, n)
+	h.warned(t, 0)
+}
