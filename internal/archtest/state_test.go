@@ -18,6 +18,12 @@ func TestNoMutableStateInPackages(t *testing.T) {
 	report(t, checkState(source(t)))
 }
 
+// oneOfAKind are the package variables that stand for something of which a process has
+// one, with the reason.
+var oneOfAKind = map[string]string{
+	"cni/fromskel turn": "a lock on standard output and the environment, which callbacks for skel are written to",
+}
+
 // checkState finds init functions, package variables that could hold state, and writes
 // to package variables. A constant table or a sentinel error is none.
 func checkState(src *tree) []string {
@@ -29,7 +35,7 @@ func checkState(src *tree) []string {
 				continue
 			}
 			for _, decl := range f.ast.Decls {
-				findings = append(findings, checkDecl(src, decl)...)
+				findings = append(findings, checkDecl(src, p, decl)...)
 			}
 		}
 		for _, f := range p.files {
@@ -78,7 +84,7 @@ func (noImports) Import(string) (*types.Package, error) {
 }
 
 // checkDecl judges one declaration at package level.
-func checkDecl(src *tree, decl ast.Decl) []string {
+func checkDecl(src *tree, p *pkg, decl ast.Decl) []string {
 	var findings []string
 	switch decl := decl.(type) {
 	case *ast.FuncDecl:
@@ -88,7 +94,7 @@ func checkDecl(src *tree, decl ast.Decl) []string {
 	case *ast.GenDecl:
 		for _, spec := range decl.Specs {
 			value, ok := spec.(*ast.ValueSpec)
-			if !ok || decl.Tok != token.VAR || value.Names[0].Name == "_" || embedded(decl, value) {
+			if !ok || decl.Tok != token.VAR || value.Names[0].Name == "_" || embedded(decl, value) || oneOfAKind[p.path+" "+value.Names[0].Name] != "" {
 				continue
 			}
 			if why := stateful(value); why != "" {
