@@ -13,7 +13,7 @@ import (
 func (a *agent) lookForWarnings() {
 	a.updating.Lock()
 	defer a.updating.Unlock()
-	found := a.strictFilters()
+	found := slices.Concat(a.strictFilters(), a.opts.precedence(), a.opts.missingPlugins())
 	for _, text := range found {
 		if !slices.Contains(a.warnings, text) {
 			a.log.Warn("this host needs attention", "reason", text)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/cni/install"
 )
 
 // answers pings an address that may be cut off.
@@ -101,4 +102,50 @@ func TestReversePathFiltersOfIPv6PodsDoNotMatter(t *testing.T) {
 	n.PodCIDRs = n.PodCIDRs[1:]
 	h.publish(t, n)
 	h.warned(t, 0)
+}
+
+// A runtime takes the first file by name. The network of that one is what pods get.
+func TestAFileThatComesBeforeTheConflistIsReported(t *testing.T) {
+	h := newHost(t)
+	h.publish(t, nodeA())
+	put := func(name string) string {
+		path := h.path("net.d", name)
+		require.NoError(t, install.WriteFile(path, install.File{Content: []byte(`{"name":"theirs"}`)}))
+		return path
+	}
+	require.NoError(t, os.MkdirAll(h.path("net.d", "00-directory.conflist"), 0o755))
+	put("00-other.conflist.bak")
+	put("20-other.conflist")
+	h.start(t, "-resync", "50ms")
+	h.status(t, isReady)
+	h.warned(t, 0)
+	for _, name := range []string{"05-other.conf", "10-cni.json", ".hidden.conflist"} {
+		path := put(name)
+		assert.Equal(t, []string{path + `: comes before 10-cnikit.conflist, and a runtime takes the first file by name, so that pods are not in network "cnikit"; ` +
+			"remove it, or give ours a name that comes before it (-conflist)"}, h.warned(t, 1))
+		require.NoError(t, os.Remove(path))
+		h.warned(t, 0)
+	}
+	put("05-other.conflist")
+	put("06-other.conflist")
+	assert.Contains(t, h.warned(t, 1)[0], "05-other.conflist: ", "the first is what counts")
+}
+
+func TestPluginsThatATemplateNeedsAreReportedWhenTheyAreNotThere(t *testing.T) {
+	h := newHost(t)
+	h.publish(t, nodeA())
+	require.NoError(t, os.WriteFile(h.path("template"), []byte(`{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[
+		{"type":"bridge","ipam":{"type":"host-local"}},{"type":"cnikit-bridge"},{"type":"bridge"}]}`), 0o600))
+	require.NoError(t, os.MkdirAll(h.path("bin"), 0o755))
+	require.NoError(t, os.WriteFile(h.path("bin", "bridge"), nil, 0o644)) // which nobody can execute
+	h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t), "-conflist-template", h.path("template"), "-resync", "50ms")
+	missing := func(names string) string {
+		return h.conflist() + ": needs " + names + ", not in " + h.path("bin") + ", so that no pod can be attached; put what is missing there"
+	}
+	assert.Equal(t, []string{missing("bridge, host-local")}, h.warned(t, 1))
+	require.NoError(t, os.Chmod(h.path("bin", "bridge"), 0o755))
+	h.status(t, func(r report) bool { return r.Ready && len(r.Warnings) == 1 && r.Warnings[0] == missing("host-local") })
+	require.NoError(t, os.WriteFile(h.path("bin", "host-local"), nil, 0o755))
+	h.warned(t, 0)
+	assert.Contains(t, h.log(), missing("host-local"))
 }
