@@ -1,0 +1,77 @@
+// Command cnisanity examines a CNI plugin, in whatever language it is written: does it
+// keep the specification, and what does it leave when the world around it misbehaves?
+//
+//	cnisanity -plugin PATH [-conf FILE] [flags]
+//
+// Well-known types need no configuration. The plugin works on network namespaces that
+// are made for it, and sees empty directories /run and /var/lib; nothing of the machine
+// is touched. Root is not needed: the command then takes a user namespace. It prints
+// what is broken, what was seen, and how to fix it. The exit status is 0 if the plugin
+// keeps what it must, 1 if it does not, 2 if that could not be examined.
+//
+// Package cnitest has the same as a Go test, and what the cases are.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/ipam/plugin"
+)
+
+// The exit statuses.
+const (
+	kept   = 0
+	broken = 1
+	unable = 2
+)
+
+func main() {
+	if filepath.Base(os.Args[0]) == builtinIPAM {
+		cni.Main(plugin.Plugin().Handler())
+		return
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM) //nolint:forbidigo // the program's own
+	status := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// run is the command, with the exit status as its result.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return kept
+	}
+	status := kept
+	if err == nil {
+		status, err = o.run(ctx, args, stdout, stderr)
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "cnisanity: %v\n", err)
+		return unable
+	}
+	return status
+}
+
+func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	if o.list {
+		return kept, o.writeList(stdout)
+	}
+	target, err := o.target()
+	if err != nil {
+		return unable, err
+	}
+	if !inside() {
+		return enter(ctx, args, stdout, stderr)
+	}
+	return o.examine(ctx, target, stdout, stderr)
+}

@@ -1,0 +1,244 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/cnitest"
+)
+
+// builtinIPAM is the type of the IPAM plugin that this program is, if it is executed
+// under that name.
+const builtinIPAM = "cnikit-ipam"
+
+// target is a plugin to examine, and the directory made for it.
+type target struct {
+	cnitest.Target
+	executable string
+	scratch    string // links under the names of types
+	share      []string
+}
+
+func (o *options) target() (*target, error) {
+	executable, err := o.executable()
+	if err != nil {
+		return nil, err
+	}
+	t := &target{executable: executable, share: o.share}
+	t.Plugin = o.typ
+	if t.Plugin == "" {
+		t.Plugin = filepath.Base(executable)
+	}
+	t.Path = append([]string{filepath.Dir(executable)}, o.path...)
+	if err := t.configure(o); err != nil {
+		return nil, err
+	}
+	if err := t.parameters(o); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// executable finds the file, and says what is wrong with it.
+func (o *options) executable() (string, error) {
+	path, info, err := o.find()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("flag -plugin: %s: there is no such file", o.plugin)
+	case err != nil:
+		return "", fmt.Errorf("flag -plugin: %w", err)
+	case info.IsDir():
+		return "", fmt.Errorf("flag -plugin: %s is a directory; name the executable in it", path)
+	case info.Mode()&0o111 == 0:
+		return "", fmt.Errorf("flag -plugin: %s is not executable; chmod +x %s", path, path)
+	}
+	return filepath.Abs(path)
+}
+
+// find looks for a name alone where runtimes look.
+func (o *options) find() (string, os.FileInfo, error) {
+	info, err := os.Stat(o.plugin)
+	if err == nil || strings.ContainsRune(o.plugin, filepath.Separator) {
+		return o.plugin, info, err
+	}
+	dirs := append(slices.Clone(o.path), filepath.SplitList(os.Getenv("CNI_PATH"))...)
+	for _, dir := range append(dirs, "/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni") {
+		path := filepath.Join(dir, o.plugin)
+		if info, err := os.Stat(path); err == nil {
+			return path, info, nil
+		}
+	}
+	return o.plugin, nil, err
+}
+
+// configure reads the configuration, or takes that of a well-known type.
+func (t *target) configure(o *options) error {
+	if o.conf == "" {
+		known, err := cnitest.KnownTarget(t.Plugin, t.delegate())
+		if errors.Is(err, cnitest.ErrNoDefault) {
+			return fmt.Errorf("%w\n%s", err, t.example())
+		}
+		if err != nil {
+			return fmt.Errorf("%w; give a configuration with -conf, and what it takes with -share and -dir", err)
+		}
+		known.Path = t.Path
+		t.Target = known
+		return nil
+	}
+	config, err := os.ReadFile(o.conf)
+	if err != nil {
+		return fmt.Errorf("flag -conf: %w", err)
+	}
+	t.Config = config
+	if o.typ == "" {
+		if t.Plugin, err = typeIn(config, t.Plugin); err != nil {
+			return fmt.Errorf("flag -conf: %s: %w", o.conf, err)
+		}
+	}
+	return nil
+}
+
+// delegate is an IPAM plugin beside the one to examine, else the one built in.
+func (t *target) delegate() string {
+	for _, name := range []string{"host-local", builtinIPAM} {
+		for _, dir := range t.Path {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
+				return name
+			}
+		}
+	}
+	return builtinIPAM
+}
+
+// example says how to go on with a type that has no default.
+func (t *target) example() string {
+	return fmt.Sprintf(`write one, such as
+
+  cat > %[1]s.conf <<'EOF'
+  {"cniVersion": "1.0.0", "name": "test", "type": %[2]q, "ipam": {"type": "host-local", "subnet": "10.88.0.0/24", "dataDir": "{{dir}}"}}
+  EOF
+  cnisanity -plugin %[3]s -conf %[1]s.conf
+
+with -profile chained, ipam or meta if it does not make the container's interface itself;
+{{dir}} becomes a fresh directory for each case. For a well-known plugin under another
+file name, say which: -type bridge`, t.Plugin, t.Plugin, t.executable)
+}
+
+// typeIn is the type under which a configuration has the plugin: that of its file, else
+// the only one there is.
+func typeIn(config []byte, name string) (string, error) {
+	var list struct {
+		Type    string `json:"type"`
+		Plugins []struct {
+			Type string `json:"type"`
+		} `json:"plugins"`
+	}
+	if err := json.Unmarshal(config, &list); err != nil {
+		return "", fmt.Errorf("is no plugin object and no list: %w", err)
+	}
+	var types []string
+	for _, p := range list.Plugins {
+		types = append(types, p.Type)
+	}
+	if list.Type != "" && len(types) == 0 {
+		types = []string{list.Type}
+	}
+	switch {
+	case slices.Contains(types, name):
+		return name, nil
+	case len(types) == 1:
+		return types[0], nil
+	case len(types) == 0:
+		return name, nil
+	}
+	return "", fmt.Errorf("has no plugin of type %q, only %s; say with -type which one the executable is", name, strings.Join(types, ", "))
+}
+
+// parameters adds what the runtime gives.
+func (t *target) parameters(o *options) error {
+	if o.profile != "" {
+		t.Profile = cnitest.Profile(o.profile)
+		if !slices.Contains(cnitest.Profiles(), t.Profile) {
+			return fmt.Errorf("flag -profile: %q is none of interface, chained, ipam, meta", o.profile)
+		}
+	}
+	t.Dirs = o.dirs
+	if o.args != "" {
+		args, err := cni.ParseArgs(o.args)
+		if err != nil {
+			return fmt.Errorf("flag -args: %w", err)
+		}
+		t.Args = args
+	}
+	if o.capabilities != "" {
+		if err := json.Unmarshal([]byte(o.capabilities), &t.Capabilities); err != nil {
+			return fmt.Errorf("flag -capabilities: is no JSON object: %w", err)
+		}
+	}
+	return nil
+}
+
+// link makes executables appear under the names of types: the plugin, if its file has
+// another name, and the IPAM plugin, if that is this program.
+func (t *target) link() error {
+	links := map[string]string{}
+	if filepath.Base(t.executable) != t.Plugin {
+		links[t.Plugin] = t.executable
+	}
+	if !t.has(builtinIPAM) && strings.Contains(string(t.Config), `"`+builtinIPAM+`"`) && t.Plugin != builtinIPAM {
+		own, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("find own executable: %w", err)
+		}
+		links[builtinIPAM] = own
+	}
+	if len(links) == 0 {
+		return nil
+	}
+	var err error
+	if t.scratch, err = os.MkdirTemp("", "cnisanity-"); err != nil {
+		return err
+	}
+	for name, executable := range links {
+		if err := os.Symlink(executable, filepath.Join(t.scratch, name)); err != nil {
+			return err
+		}
+	}
+	t.Path = append([]string{t.scratch}, t.Path...)
+	return nil
+}
+
+func (t *target) has(name string) bool {
+	return slices.ContainsFunc(t.Path, func(dir string) bool {
+		_, err := os.Stat(filepath.Join(dir, name))
+		return err == nil
+	})
+}
+
+// needed are the directories that the plugin and the kit have to see.
+func (t *target) needed() []string {
+	needed := append(slices.Concat(t.Path, t.share), os.TempDir())
+	files := []string{t.executable}
+	if own, err := os.Executable(); err == nil {
+		files = append(files, own)
+	}
+	for _, file := range files {
+		if resolved, err := filepath.EvalSymlinks(file); err == nil {
+			needed = append(needed, filepath.Dir(resolved))
+		}
+	}
+	return needed
+}
+
+func (t *target) close() {
+	if t.scratch != "" {
+		_ = os.RemoveAll(t.scratch)
+	}
+}
