@@ -22,6 +22,7 @@ func groups() []kase {
 	for _, group := range []func() []kase{
 		protocolCases, versionCases, resultsCases, addCases, delCases, checkCases, statusCases, gcCases,
 		delegationCases,
+		faultsCases,
 	} {
 		all = append(all, group()...)
 	}
@@ -48,6 +49,14 @@ func inGroup(group string, cases ...kase) []kase {
 		cases[i].Group = group
 	}
 	return cases
+}
+
+// aProcess: the plugin is executed.
+func aProcess(x *exam) string {
+	if x.target.Handler != nil {
+		return "the plugin is a Handler in this process, and the case needs an executable"
+	}
+	return ""
 }
 
 // version says that the plugin speaks a version.
