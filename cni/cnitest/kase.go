@@ -21,7 +21,7 @@ func groups() []kase {
 	var all []kase
 	for _, group := range []func() []kase{
 		protocolCases, versionCases, resultsCases, addCases, delCases, checkCases, statusCases, gcCases,
-		delegationCases,
+		chainingCases, delegationCases, ipamCases, concurrencyCases,
 		faultsCases,
 	} {
 		all = append(all, group()...)

@@ -24,18 +24,26 @@ type reply struct {
 
 // do makes a call, inside the node.
 func (p *probe) do(r *request) reply {
+	got, err := p.call(r)
+	p.can(err)
+	return got
+}
+
+// call makes a call and returns the kit's own trouble. It is safe for concurrent use.
+func (p *probe) call(r *request) (reply, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.o.Timeout)
 	defer cancel()
 	began := time.Now()
 	got := reply{plugin: r.plugin, command: r.env["CNI_COMMAND"]}
+	var err error
 	if p.target.Handler != nil && r.plugin == p.target.Plugin {
-		p.can(p.serve(ctx, r, &got))
+		err = p.serve(ctx, r, &got)
 	} else {
-		p.can(p.execute(ctx, r, &got))
+		err = p.execute(ctx, r, &got)
 	}
 	got.late = ctx.Err() != nil
 	got.took = time.Since(began)
-	return got
+	return got, err
 }
 
 // serve calls the handler.
