@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/cnikit/cnikit/cni/install"
@@ -22,7 +21,9 @@ at all. What is the same is not written; what somebody else put there is left al
 an error.
 
 With -pod-cidrs it also writes a conflist, for a host on which no agent runs. An agent
-writes its own, when its tunnel is in place.`,
+writes its own, when its tunnel is in place. A file of that name is replaced when it is a
+conflist of the same network; any other is left alone, with an error. Nothing is installed
+then.`,
 		flags: func(o *options, f *flag.FlagSet, _ environment) {
 			f.StringVar(&o.binDir, "bin-dir", defaultBinDir, "`directory` that the runtime executes plugins from")
 			o.executablesFlag(f)
@@ -61,6 +62,11 @@ func (o options) validateInstall() error {
 // install is the work of the command. The conflist comes last: it has the runtime execute
 // the plugins.
 func (o options) install(ctx context.Context, env environment) error {
+	if len(o.podCIDRs) > 0 && !o.replace {
+		if err := o.foreignConflist(); err != nil {
+			return fmt.Errorf("nothing is installed: %w; remove it, use another name (-conflist), or let it be replaced (-replace)", err)
+		}
+	}
 	executables, err := o.newExecutables(0)
 	if err != nil {
 		return err
@@ -79,10 +85,9 @@ func (o options) install(ctx context.Context, env environment) error {
 	if err := os.MkdirAll(o.confDir, 0o755); err != nil {
 		return err
 	}
-	path := filepath.Join(o.confDir, o.conflist)
-	if err := install.WriteFile(path, install.File{Content: content}); err != nil {
+	if err := install.WriteFile(o.conflistPath(), install.File{Content: content}); err != nil {
 		return err
 	}
-	env.log().Info("conflist is in place", "path", path)
+	env.log().Info("conflist is in place", "path", o.conflistPath())
 	return nil
 }

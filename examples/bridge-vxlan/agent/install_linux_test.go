@@ -115,10 +115,17 @@ func TestUninstallRemovesEverything(t *testing.T) {
 	other := h.path("net.d", "99-other.conflist")
 	require.NoError(t, install.WriteFile(other, install.File{Content: []byte("{}")}))
 
-	for range 2 {
+	removed := ""
+	for _, thing := range []string{
+		"conflist " + h.conflist(), "interface cni0", "interface cnikit.5000", "status file " + h.statusFile(),
+		"plugin " + h.path("bin", "cnikit-bridge"), "plugin " + h.path("bin", "cnikit-ipam"),
+	} {
+		removed += "removed " + thing + "\n"
+	}
+	for _, want := range []string{removed, ""} {
 		out, err := h.uninstall(t)
 		require.NoError(t, err, out)
-		assert.Empty(t, out)
+		assert.ElementsMatch(t, strings.Split(want, "\n"), strings.Split(out, "\n"))
 		assert.Empty(t, before.Diff(h.state(t)))
 		assert.NoFileExists(t, h.conflist())
 		assert.NoFileExists(t, h.statusFile())
@@ -172,23 +179,113 @@ func TestUninstallRemovesNothingWhilePodsAreAttached(t *testing.T) {
 func TestUninstallTellsEveryError(t *testing.T) {
 	h := newHost(t)
 	h.do(t, "ip link add cnikit.5000 type vxlan id 5000 dstport 4789")
-	h.do(t, "ip link add cni0 type veth peer name other")
-	require.NoError(t, os.MkdirAll(h.conflist(), 0o755))
+	require.NoError(t, os.Mkdir(h.path("net.d"), 0o755))
+	h.putConflist(t, `{"name":"cnikit"}`)
 	require.NoError(t, os.MkdirAll(filepath.Dir(h.statusFile()), 0o755))
 	require.NoError(t, os.WriteFile(h.statusFile(), []byte("{}"), 0o600))
 	out, err := h.uninstall(t)
 	require.Error(t, err)
-	assert.True(t, strings.HasPrefix(out, "cnikit-agent: "), out)
 	for _, want := range []string{
-		h.conflist() + ": is a directory; remove it by hand", "device cnikit.5000: left alone", `remove bridge "cni0": left alone, it is no bridge but a veth`,
-		"the plugins in " + h.path("bin") + " stay until the rest is gone",
+		"removed conflist " + h.conflist() + "\n", "cnikit-agent: ", "device cnikit.5000: left alone",
+		"removed status file " + h.statusFile() + "\n", "the plugins in " + h.path("bin") + " stay until the rest is gone",
 	} {
 		assert.Contains(t, out, want)
 	}
+	assert.NoFileExists(t, h.conflist())
 	assert.NoFileExists(t, h.statusFile())
-	state := h.state(t).String()
-	assert.Contains(t, state, "cni0")
-	assert.Contains(t, state, "cnikit.5000")
+	assert.Contains(t, h.state(t).String(), "cnikit.5000")
+}
+
+// What is somebody else's is found before anything is removed, and a flag leaves it out.
+func TestUninstallRemovesNothingBesideWhatIsForeign(t *testing.T) {
+	for name, c := range map[string]struct {
+		there    func(*testing.T, *host)
+		want     string
+		leave    string
+		conflist bool // stays
+	}{
+		"a bridge of another plugin": {
+			func(t *testing.T, h *host) { h.do(t, "ip link add cni0 type bridge") },
+			"the bridge cni0 was made by something else; -bridge= leaves it alone, and ip link delete cni0 removes it\n", "-bridge=", false,
+		},
+		"no bridge": {
+			func(t *testing.T, h *host) { h.do(t, "ip link add cni0 type veth peer name other") },
+			"cni0 is no bridge but a veth; -bridge= leaves it alone\n", "-bridge=", false,
+		},
+		"another network's conflist": {
+			func(t *testing.T, h *host) { h.putConflist(t, `{"name":"theirs"}`) },
+			`10-cnikit.conflist: is the conflist of network "theirs", not of "cnikit"; -conflist= leaves it alone, and -network names another network` + "\n",
+			"-conflist=", true,
+		},
+		"something else": {
+			func(t *testing.T, h *host) { h.putConflist(t, "mine") },
+			"10-cnikit.conflist: is no conflist: invalid character 'm'", "-conflist=", true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.publish(t, nodeA())
+			h.start(t)
+			h.status(t, isReady)
+			h.end(t)
+			c.there(t, h)
+			before := h.state(t)
+			out, err := h.uninstall(t)
+			require.Error(t, err)
+			assert.True(t, strings.HasPrefix(out, "cnikit-agent: nothing is removed: "), out)
+			assert.Contains(t, out, c.want)
+			assert.Empty(t, before.Diff(h.state(t)))
+			assert.FileExists(t, h.conflist())
+			assert.FileExists(t, h.statusFile())
+
+			out, err = h.uninstall(t, c.leave)
+			require.NoError(t, err, out)
+			assert.NotContains(t, h.state(t).String(), "vxlan")
+			_, err = os.Stat(h.conflist())
+			assert.Equal(t, c.conflist, err == nil)
+		})
+	}
+}
+
+func (h *host) putConflist(t *testing.T, content string) {
+	require.NoError(t, install.WriteFile(h.conflist(), install.File{Content: []byte(content)}))
+}
+
+// Whatever was changed in our conflist, it is ours by the name of the network; install
+// says so as well.
+func TestAConflistIsOursByItsNetwork(t *testing.T) {
+	h := newHost(t)
+	require.NoError(t, os.Mkdir(h.path("net.d"), 0o755))
+	flags := []string{"-executables", imageDir(t), "-conf-dir", h.path("net.d"), "-pod-cidrs", "10.9.8.0/24"}
+	content := func() string {
+		text, err := os.ReadFile(h.conflist())
+		require.NoError(t, err)
+		return string(text)
+	}
+	for foreign, want := range map[string]string{
+		`{"name":"theirs"}`: `: is the conflist of network "theirs", not of "cnikit"`,
+		"mine":              ": is no conflist: invalid character",
+	} {
+		h.putConflist(t, foreign)
+		out, err := h.install(t, flags...)
+		require.Error(t, err)
+		assert.Contains(t, out, "cnikit-agent: nothing is installed: "+h.conflist()+want)
+		assert.Contains(t, out, "; remove it, use another name (-conflist), or let it be replaced (-replace)\n")
+		assert.Equal(t, foreign, content())
+		assert.NoDirExists(t, h.path("bin"))
+	}
+	out, err := h.install(t, append(flags, "-replace")...)
+	require.NoError(t, err, out)
+	assert.Contains(t, content(), "cnikit-bridge")
+	h.putConflist(t, `{"name":"cnikit","plugins":[]}`)
+	out, err = h.install(t, flags...)
+	require.NoError(t, err, out)
+	assert.Contains(t, content(), "cnikit-bridge")
+
+	h.putConflist(t, `{"name":"cnikit","plugins":[]}`)
+	out, err = h.uninstall(t)
+	require.NoError(t, err, out)
+	assert.NoFileExists(t, h.conflist())
 }
 
 // An agent that lies among the plugins has nothing to copy, and can uninstall.

@@ -25,6 +25,7 @@ runtime asks it as well.`,
 		flags: func(o *options, f *flag.FlagSet, env environment) {
 			o.sourceFlags(f, env)
 			o.nameFlags(f)
+			f.Lookup("conflist").Usage += "; the file is the agent's, which replaces whatever is there"
 			o.contentFlags(f)
 			o.statusFlag(f, "`file` below /run that says whether the node is ready, and why not; empty: none, and the conflist names none")
 			f.StringVar(&o.binDir, "bin-dir", "", "`directory` to keep the plugins in, "+defaultBinDir+" as a rule (default: none, somebody else puts them where the runtime finds them)")

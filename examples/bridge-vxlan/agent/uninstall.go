@@ -5,13 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/cnikit/cnikit/cni/bridge"
 	"github.com/cnikit/cnikit/cni/install"
-	"github.com/cnikit/cnikit/cni/netif"
 	"github.com/cnikit/cnikit/overlay/vxlan"
 )
 
@@ -22,33 +21,55 @@ func uninstallCommand() command {
 		about: "remove what run and install have set up on this host",
 		text: `
 Removes, in this order, the conflist, the tunnel with its routes, the bridge, the status
-file, and the plugins. It removes only what is marked or recorded as ours, and can be
-repeated. End the agent first: it would repair what is removed.
+file, and the plugins, and prints a line for each. It can be repeated. End the agent first:
+it would repair what is removed.
 
-As long as pods are attached nothing is removed, for a runtime needs conflist and plugins
-to delete them. Every error is told, and what does not depend on it is removed; the plugins
-go only when all the rest is gone.`,
+The conflist is ours when it is that of -network, whatever else is in it; tunnel and bridge
+when they have our mark; a plugin when it is recorded, and it is removed when it is still
+what was installed. The file of -status-file is taken for ours.
+
+As long as pods are attached, nothing is removed: a runtime needs conflist and plugins to
+delete them. Nor is anything when conflist or bridge are somebody else's, unless they are
+left out by an empty flag. Every other error is told, and what does not depend on it is
+removed; the plugins go only when all the rest is gone.`,
 		flags: func(o *options, f *flag.FlagSet, _ environment) {
 			o.nameFlags(f)
 			o.statusFlag(f, "`file` that the agent kept; empty: none")
 			f.StringVar(&o.binDir, "bin-dir", defaultBinDir, "`directory` that install has put the plugins into; empty: leave them there")
 			o.deviceFlags(f)
 			f.Lookup("bridge").Usage += "; empty: leave it, for one that another plugin made"
+			f.Lookup("conflist").Usage += "; empty: leave it"
 		},
 		checks: []func(options) error{
-			options.validateStatus, options.validateExecutables, options.validateConflist, options.validateTunnel, options.validateBridge,
+			options.validateStatus, options.validateExecutables, options.validateUninstalled, options.validateTunnel, options.validateBridge,
 		},
-		run: func(ctx context.Context, o options, _ environment) error { return o.uninstall(ctx) },
+		run: func(ctx context.Context, o options, env environment) error { return o.uninstall(ctx, env.stdout) },
 	}
 }
 
-// uninstall is the work of the command.
-func (o options) uninstall(ctx context.Context) error {
-	if err := o.podsLeft(); err != nil {
-		return err
+// uninstall is the work of the command. What was removed it says, in error too.
+func (o options) uninstall(ctx context.Context, said io.Writer) error {
+	if err := o.obstacles(); err != nil {
+		return fmt.Errorf("nothing is removed: %w", err)
+	}
+	before := o.inventory()
+	err := o.remove(ctx)
+	after := o.inventory()
+	for _, thing := range before {
+		if !slices.Contains(after, thing) {
+			fmt.Fprintln(said, "removed", thing)
+		}
+	}
+	return err
+}
+
+func (o options) remove(ctx context.Context) error {
+	var conflist string
+	if o.conflist != "" {
+		conflist = o.conflistPath()
 	}
 	err := errors.Join(
-		removeFile(ctx, filepath.Join(o.confDir, o.conflist)),
+		removeFile(ctx, conflist),
 		o.removeTunnel(ctx),
 		o.removeBridge(ctx),
 		removeFile(ctx, o.status),
@@ -93,33 +114,4 @@ func (o options) removeBridge(ctx context.Context) error {
 		return nil
 	}
 	return bridge.Cleanup(ctx, o.bridge)
-}
-
-// podsLeft returns an error when the host has interfaces of the network's pods: the
-// ports of its bridge, whoever made it, and what has the alias of a pod, see package
-// cni/bridge.
-func (o options) podsLeft() error {
-	host, err := netif.Current()
-	if err != nil {
-		return err
-	}
-	defer host.Close()
-	links, err := host.Links()
-	if err != nil {
-		return err
-	}
-	bridge := slices.IndexFunc(links, func(l netif.Link) bool { return l.Name == o.bridge && l.Kind == "bridge" })
-	var left []string
-	for _, link := range links {
-		port := bridge >= 0 && link.Master == links[bridge].Index
-		if port || strings.HasPrefix(link.Alias, "cnikit:"+o.network+":") {
-			left = append(left, link.Name)
-		}
-	}
-	if len(left) == 0 {
-		return nil
-	}
-	const few = 3
-	return fmt.Errorf("nothing is removed: %d interfaces of pods of network %q are attached, such as %s; delete the pods and try again",
-		len(left), o.network, strings.Join(left[:min(len(left), few)], ", "))
 }

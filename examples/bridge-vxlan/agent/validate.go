@@ -80,6 +80,14 @@ func (o options) validateConflist() error {
 	return absolute("-conf-dir", o.confDir)
 }
 
+// validateUninstalled allows none.
+func (o options) validateUninstalled() error {
+	if o.conflist == "" {
+		return nil
+	}
+	return o.validateConflist()
+}
+
 // isPlain reports whether name is that of a file in a directory which lists it.
 func isPlain(name string) bool {
 	return name != "" && name == filepath.Base(name) && !strings.ContainsAny(name, `/\`) && !strings.HasPrefix(name, ".")
