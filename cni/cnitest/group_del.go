@@ -147,6 +147,7 @@ func delOneOfTwo(p *probe) {
 	delete(p.config.object("ipam"), "routes") // a container has one default route
 	delete(p.config, "isDefaultGateway")
 	first := p.attached()
+	before := p.look(first)
 	second := p.second(first)
 	if got := p.add(second); !got.succeeded() {
 		p.skip("needs a second interface in the same container, and its ADD failed: %s", got)
@@ -154,25 +155,8 @@ func delOneOfTwo(p *probe) {
 	if got := p.del(second); !got.succeeded() {
 		p.broken("DEL of the second interface, while the first is there: %s", got)
 	}
-	before := p.look(first)
-	p.needAdd(second)
-	p.needed(p.del(second))
-	p.nothingTaken(before, first)
-}
-
-// nothingTaken notes what went away since a look from before.
-func (p *probe) nothingTaken(before State, containers ...*attachment) {
-	diff := p.await(func() string {
-		var gone []string
-		for line := range strings.Lines(before.Diff(p.look(containers...))) {
-			if strings.HasPrefix(line, "- ") {
-				gone = append(gone, strings.TrimSpace(line))
-			}
-		}
-		return strings.Join(gone, "\n")
-	})
-	if diff != "" {
-		p.fault("DEL took away what is not its own:\n%s", excerpt(diff))
+	if gone := p.await(func() string { return p.gone(before, first) }); gone != "" {
+		p.broken("DEL of the second interface of a container takes away from the first:\n%s", excerpt(gone))
 	}
 }
 
