@@ -20,6 +20,9 @@ func Current() (*Namespace, error) { return nil, errUnsupported }
 // Open is not supported on this platform.
 func Open(string) (*Namespace, error) { return nil, errUnsupported }
 
+// CheckVacant is not supported on this platform.
+func CheckVacant(string, ...string) error { return errUnsupported }
+
 // Verify is not supported on this platform.
 func Verify(context.Context, string, string, []netip.Prefix, []netip.Prefix) error {
 	return errUnsupported
