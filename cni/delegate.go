@@ -82,7 +82,8 @@ func (d *Delegate) Del(ctx context.Context) error { return d.do(ctx, CommandDel)
 // Check runs CHECK.
 func (d *Delegate) Check(ctx context.Context) error { return d.do(ctx, CommandCheck) }
 
-// Status runs STATUS.
+// Status runs STATUS. A delegate that is missing, or fails without telling by its code
+// that it is not ready, is [CodeNotAvailable].
 func (d *Delegate) Status(ctx context.Context) error { return d.do(ctx, CommandStatus) }
 
 // GC runs GC, with the list of valid attachments of the request. Delegates that share
@@ -94,8 +95,16 @@ func (d *Delegate) do(ctx context.Context, command Command) error {
 	return err
 }
 
-// run executes the delegate, and again in another version if it refuses this one.
 func (d *Delegate) run(ctx context.Context, c delegateCall) ([]byte, error) {
+	out, err := d.try(ctx, c)
+	if c.command == CommandStatus && err != nil && (codeOf(err) == CodeInternal || errors.Is(err, ErrPluginNotFound)) {
+		return nil, Errorf(CodeNotAvailable, "%w", err)
+	}
+	return out, err
+}
+
+// try executes the delegate, and again in another version if it refuses this one.
+func (d *Delegate) try(ctx context.Context, c delegateCall) ([]byte, error) {
 	if d.err != nil {
 		return nil, fmt.Errorf("delegate to plugin %q: %w", d.plugin, d.err)
 	}

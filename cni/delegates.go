@@ -24,9 +24,23 @@ import (
 // like the first here, stays that of each attachment: leave IfName empty for it.
 type Delegates []*Delegate
 
-// Add runs ADD forward and returns the results as [MergeResults] joins them. When one
-// fails, its DEL has run, and those before it are registered with [Request.Undo]. Two
-// delegates with one interface name are refused before any runs.
+// IfNames returns the names of the interfaces that the delegates are about.
+func (ds Delegates) IfNames() []string {
+	names := make([]string, len(ds))
+	for i, d := range ds {
+		names[i] = d.ifName
+	}
+	return names
+}
+
+// Add runs ADD forward and returns the results as [MergeResults] joins them, behind the
+// prevResult of the request if none of the delegates got that itself: all have a Config.
+// When one fails, its DEL has run, and those before it are registered with
+// [Request.Undo]. Two delegates with one interface name are refused before any runs.
+//
+// A delegate that fails because the container has an interface of that name already
+// gets its DEL, too, which would take that interface away. The caller must know that
+// there is none, by netif.CheckVacant for instance.
 func (ds Delegates) Add(ctx context.Context) (*Result, error) {
 	for i, d := range ds {
 		if slices.ContainsFunc(ds[:i], func(other *Delegate) bool { return other.ifName == d.ifName }) {
@@ -34,6 +48,9 @@ func (ds Delegates) Add(ctx context.Context) (*Result, error) {
 		}
 	}
 	var results []*Result
+	if len(ds) > 0 && !slices.ContainsFunc(ds, func(d *Delegate) bool { return d.config == nil }) {
+		results = append(results, ds[0].prev)
+	}
 	for _, d := range ds {
 		result, err := d.Add(ctx)
 		if err != nil {
@@ -85,10 +102,7 @@ type ownCall struct {
 
 // calls derives a command of each delegate, with its part of the request's prevResult.
 func (ds Delegates) calls(command Command) []ownCall {
-	var names []string
-	for _, d := range ds {
-		names = append(names, d.ifName)
-	}
+	names := ds.IfNames()
 	calls := make([]ownCall, len(ds))
 	for i, d := range ds {
 		c := d.call(command)

@@ -176,6 +176,19 @@ func TestDelegatesAdd(t *testing.T) {
 			`"ips":[{"interface":1,"address":"10.0.0.5/24"},{"interface":3,"address":"10.0.0.5/24"},{"interface":5,"address":"10.0.0.5/24"}]}`)
 		assert.Equal(t, []string{"ADD eth0", "ADD net1", "ADD net2"}, x.commands())
 	})
+	t.Run("behind another plugin", func(t *testing.T) {
+		const prev = `"prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"lo","sandbox":"/n"}],"x":1.00}`
+		x := &recorder{answer: answer}
+		run(delegating(x, one(cni.DelegateOptions{Config: []byte(`{"type":"x"}`)})), environment("ADD"), network("1.1.0", prev)).
+			succeeded(t, `{"cniVersion":"1.1.0","interfaces":[{"name":"lo","sandbox":"/n"},{"name":"host-eth0"},{"name":"eth0","sandbox":"/n"}],`+
+				`"ips":[{"interface":2,"address":"10.0.0.5/24"}],"x":1.00}`)
+		assert.NotContains(t, string(x.calls[0].Config), "prevResult")
+
+		x = &recorder{answer: answer}
+		p := delegating(x, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} })
+		a := run(p, environment("ADD"), network("1.1.0", prev))
+		assert.NotContains(t, a.stdout, `"lo"`, "the delegate got it, and what to make of it is its affair")
+	})
 	t.Run("a failure undoes all, each with its own result", func(t *testing.T) {
 		x := &recorder{answer: func(plugin string, inv cni.Invocation) ([]byte, error) {
 			if plugin == "back2" && inv.Command == cni.CommandAdd {
@@ -239,6 +252,27 @@ func TestDelegatesOrderAndErrors(t *testing.T) {
 		assert.Len(t, x.calls, 3)
 		assert.Equal(t, cni.CodeLimitedConnectivity, e.Code)
 	})
+}
+
+func TestDelegateStatus(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		code cni.Code
+	}{
+		"missing":                 {fmt.Errorf("x: %w", cni.ErrPluginNotFound), cni.CodeNotAvailable},
+		"crashed":                 {cni.Errorf(cni.CodeInternal, "exit status 2"), cni.CodeNotAvailable},
+		"limited":                 {cni.Errorf(cni.CodeLimitedConnectivity, "x"), cni.CodeLimitedConnectivity},
+		"with a code of its own":  {cni.Errorf(150, "x"), 150},
+		"a passing condition":     {cni.Errorf(cni.CodeTryAgain, "x"), cni.CodeTryAgain},
+		"without the right to it": {cni.Errorf(cni.CodeIO, "x"), cni.CodeIO},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := &recorder{answer: func(string, cni.Invocation) ([]byte, error) { return nil, c.err }}
+			for _, ds := range []func(*request) cni.Delegates{three, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} }} {
+				assert.Equal(t, c.code, run(delegating(x, ds), environment("STATUS"), network("1.1.0")).failed(t).Code)
+			}
+		})
+	}
 }
 
 // A delegate that takes the valid attachments of another for stale would free the

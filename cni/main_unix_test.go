@@ -198,6 +198,19 @@ func TestMainProgram(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, "del\n", string(out), "what the handler printed went to standard error")
 	})
+	t.Run("without CNI_PATH a delegate is found beside the program", func(t *testing.T) {
+		pool := filepath.Join(x.dir, "pool")
+		require.NoError(t, os.WriteFile(pool, []byte("#!/bin/sh\necho \"{\\\"path\\\":\\\"$CNI_PATH\\\"}\"\n"), 0o700))
+		for _, change := range []string{"CNI_PATH", "CNI_PATH="} {
+			cmd, stdout, stderr := x.add("delegate")
+			cmd.Env = environment("ADD", change)
+			require.NoError(t, cmd.Run(), "%s", stdout)
+			assert.JSONEq(t, `{"cniVersion":"1.0.0","path":"`+x.dir+`"}`, stdout.String(), "%s", stderr)
+		}
+		cmd, stdout, _ := x.add("delegate")
+		e := answer{code: exitCode(t, cmd.Run()), stdout: stdout.String()}.failed(t)
+		assert.Contains(t, e.Msg, "in no directory of CNI_PATH (/nowhere)", "where the runtime says, and nowhere else")
+	})
 	t.Run("by hand", func(t *testing.T) {
 		cmd := exec.Command(x.path)
 		var stderr bytes.Buffer
