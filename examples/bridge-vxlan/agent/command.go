@@ -33,7 +33,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{runCommand(), installCommand(), uninstallCommand(), readyCommand(), waitCommand()}
+	return []command{runCommand(), installCommand(), uninstallCommand(), readyCommand(), waitCommand(), versionCommand()}
 }
 
 // program does what the arguments say and returns the exit code.

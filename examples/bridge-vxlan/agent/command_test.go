@@ -32,10 +32,10 @@ func TestProgram(t *testing.T) {
 		"help/of run, which has a name":           {[]string{"run", "-h"}, 0, "  -topology file\n", ""},
 		"help/of one without flags":               {[]string{"wait", "-h"}, 0, "Usage: cnikit-agent wait\n\n", ""},
 		"help/of help":                            {[]string{"help", "help"}, 0, "Commands:\n", ""},
-		"help/of nothing":                         {[]string{"help", "me"}, 1, "", "cnikit-agent: command \"me\": is not known; use run, install, uninstall, ready, wait or help\n"},
+		"help/of nothing":                         {[]string{"help", "me"}, 1, "", "cnikit-agent: command \"me\": is not known; use run, install, uninstall, ready, wait, version or help\n"},
 		"help/of too much":                        {[]string{"help", "run", "install"}, 1, "", "cnikit-agent: argument \"install\": is one too many; name one command\n"},
-		"an unknown command is told":              {[]string{"remove"}, 1, "", "cnikit-agent: command \"remove\": is not known; use run, install, uninstall, ready, wait or help\n"},
-		"run is the default":                      {nil, 1, "", "cnikit-agent: -node=\"\": is empty; give this node's name among the nodes, or set the environment variable NODE_NAME\n"},
+		"an unknown command is told":              {[]string{"remove"}, 1, "", "cnikit-agent: command \"remove\": is not known; use run, install, uninstall, ready, wait, version or help\n"},
+		"run is the default":                      {nil, 1, "", "cnikit-agent: -node=\"\": is empty; give this node's name among the nodes, or set the environment variable NODE_NAME; see \"cnikit-agent help run\"\n"},
 		"a bad value is told in one line":         {[]string{"-mtu", "many"}, 1, "", "cnikit-agent: invalid value \"many\" for flag -mtu: parse error; see \"cnikit-agent help run\"\n"},
 		"an impossible value is told in one line": {[]string{"run", "-node", "a", "-vni", "0"}, 1, "", "cnikit-agent: -vni=0: not a VXLAN network identifier; use 1 to 16777215\n"},
 	} {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/install"
@@ -58,15 +59,29 @@ func (o options) render(podCIDRs []netip.Prefix, mtu int) ([]byte, error) {
 // wantConflist leaves the conflist as it is when it cannot be made, and as long as the
 // bridge has the gateways of other Pod CIDRs.
 func (a *agent) wantConflist(self overlay.Peer, mtu int) {
+	if a.unfit = a.tooNarrow(self.PodCIDRs, mtu); a.unfit != "" {
+		return
+	}
 	content, err := a.opts.render(self.PodCIDRs, mtu)
 	if err != nil {
 		a.unfit = fmt.Sprintf("conflist: %v", err)
 		return
 	}
-	a.unfit = ""
 	if a.gateways.want(self.PodCIDRs, a.engine) {
 		a.conflist.Replace(map[string]install.File{a.opts.conflist: {Content: content}})
 	}
+}
+
+// tooNarrow says that the underlay leaves too little for IPv6 (RFC 8200, section 5), ""
+// when it does not. An MTU that is given is judged by its flag.
+func (a *agent) tooNarrow(podCIDRs []netip.Prefix, mtu int) string {
+	const least = 1280
+	if mtu >= least || !slices.ContainsFunc(podCIDRs, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
+		return ""
+	}
+	overhead := a.backend.Overhead()
+	return fmt.Sprintf("the underlay's MTU of %d less %d for the tunnel is %d, and pods with IPv6 need %d; raise it to %d or more, or give the nodes Pod CIDRs of IPv4 alone",
+		mtu+overhead, overhead, mtu, least, least+overhead)
 }
 
 // badBridge says why the bridge plugin could not use an interface of that name, "" when

@@ -3,6 +3,11 @@ package main
 import (
 	"errors"
 	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/install"
@@ -13,6 +18,32 @@ func plugins() []string { return []string{"cnikit-bridge", "cnikit-ipam"} }
 
 func (o *options) executablesFlag(f *flag.FlagSet) {
 	f.StringVar(&o.executables, "executables", "", "`directory` with the plugins cnikit-bridge and cnikit-ipam to copy (default: that of this program)")
+}
+
+// checkExecutables refuses a directory without the plugins, such as that of an agent which
+// was built alone.
+func (o options) checkExecutables() error {
+	if o.binDir == "" {
+		return nil
+	}
+	var lacks []string
+	for _, name := range plugins() {
+		if _, err := os.Stat(filepath.Join(o.executables, name)); errors.Is(err, fs.ErrNotExist) {
+			lacks = append(lacks, name)
+		}
+	}
+	if len(lacks) == 0 {
+		return nil
+	}
+	return &cni.FieldError{Key: "-executables", Value: o.executables, Reason: "lacks " + strings.Join(lacks, " and "), Fix: "give the directory that has the plugins"}
+}
+
+// explainForeign adds what lets a foreign executable be replaced.
+func explainForeign(err error) error {
+	if !errors.Is(err, install.ErrForeign) {
+		return err
+	}
+	return fmt.Errorf("%w (%s install -replace does)", err, programName)
 }
 
 // newExecutables returns the plugins in the directory that runtimes execute them from.

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -39,7 +41,13 @@ then.`,
 			options.validateInstall, options.validateExecutables,
 			options.validateStatus, options.validateConflist, options.validateNetwork, options.validateBridge,
 		},
-		run: func(ctx context.Context, o options, env environment) error { return o.install(ctx, env) },
+		run: func(ctx context.Context, o options, env environment) error {
+			err := o.install(ctx, env)
+			if errors.Is(err, fs.ErrPermission) {
+				return fmt.Errorf("%w; run as root, or as the owner of the directories", err)
+			}
+			return err
+		},
 	}
 }
 
@@ -67,12 +75,15 @@ func (o options) install(ctx context.Context, env environment) error {
 			return fmt.Errorf("nothing is installed: %w; remove it, use another name (-conflist), or let it be replaced (-replace)", err)
 		}
 	}
+	if err := o.checkExecutables(); err != nil {
+		return err
+	}
 	executables, err := o.newExecutables(0)
 	if err != nil {
 		return err
 	}
 	if err := executables.Install(ctx); err != nil {
-		return err
+		return explainForeign(err)
 	}
 	env.log().Info("plugins are in place", "directory", o.binDir, "names", slices.Clone(plugins()))
 	if len(o.podCIDRs) == 0 {

@@ -2,8 +2,9 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
-	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cnikit/cnikit/cni/install"
+	"github.com/cnikit/cnikit/internal/testenv"
 )
 
 // install runs the command and returns what it said.
@@ -43,14 +45,45 @@ func TestInstall(t *testing.T) {
 	require.NoError(t, os.WriteFile(h.path("bin", "cnikit-ipam"), []byte("mine"), 0o755))
 	out, err = h.install(t, "-executables", image)
 	require.Error(t, err)
-	assert.Contains(t, out, "cnikit-ipam")
+	assert.Contains(t, out, "install "+h.path("bin", "cnikit-ipam"))
+	assert.Contains(t, out, "; remove it, or let it be replaced (cnikit-agent install -replace does)\n")
 	assert.NoFileExists(t, h.path("bin", "cnikit-bridge"), "all or nothing")
 	out, err = h.install(t, "-executables", image, "-replace")
 	require.NoError(t, err, out)
 
 	out, err = h.install(t, "-executables", h.path("nowhere"))
 	require.Error(t, err)
-	assert.Contains(t, out, h.path("nowhere", "cnikit-bridge"))
+	assert.Equal(t, `cnikit-agent: -executables="`+h.path("nowhere")+`": lacks cnikit-bridge and cnikit-ipam; give the directory that has the plugins`+"\n", out)
+}
+
+func TestRunNeedsThePluginsThatItIsToKeep(t *testing.T) {
+	h := newHost(t)
+	image := imageDir(t)
+	require.NoError(t, os.Remove(filepath.Join(image, "cnikit-ipam")))
+	cmd := h.command(t, "run", "-node", "a", "-bin-dir", h.path("bin"), "-executables", image)
+	require.Error(t, cmd.Run())
+	assert.Contains(t, h.log(), `cnikit-agent: -executables="`+image+`": lacks cnikit-ipam; give the directory that has the plugins`)
+}
+
+// A program that may not do it says at once what it needs.
+func TestPrivilegesAreNeeded(t *testing.T) {
+	testenv.Root(t)
+	program, err := os.Open(agentProgram(t))
+	require.NoError(t, err)
+	defer program.Close()
+	dir := t.TempDir()
+	for want, args := range map[string][]string{
+		"run as root (CAP_NET_ADMIN and CAP_SYS_ADMIN; this process has 0x0000000000000000)": {"run", "-node", "a"},
+		"not permitted to configure the network: run as root ":                               {"uninstall"},
+		"permission denied; run as root, or as the owner of the directories":                 {"install", "-bin-dir", filepath.Join(dir, "bin"), "-executables", imageDir(t)},
+	} {
+		cmd := exec.CommandContext(t.Context(), "/proc/self/fd/3", args...)
+		cmd.ExtraFiles = []*os.File{program} // it lies where the user cannot go
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		out, err := cmd.CombinedOutput()
+		require.Error(t, err)
+		assert.Contains(t, string(out), want)
+	}
 }
 
 // A host without an agent gets a network that works.
@@ -73,16 +106,17 @@ func TestInstallWithAConflist(t *testing.T) {
 // A runtime must not see a conflist whose plugins are not there.
 func TestTheConflistWaitsForThePlugins(t *testing.T) {
 	h := newHost(t)
-	image := t.TempDir()
+	foreign := h.path("bin", "cnikit-bridge")
+	require.NoError(t, os.Mkdir(h.path("bin"), 0o755))
+	require.NoError(t, os.WriteFile(foreign, []byte("mine"), 0o755))
 	h.publish(t, nodeA())
-	h.start(t, "-bin-dir", h.path("bin"), "-executables", image, "-resync", "50ms")
-	assert.Contains(t, h.status(t, notReady).Reason, filepath.Join(image, "cnikit-bridge"))
+	h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t), "-resync", "50ms")
+	reason := h.status(t, notReady).Reason
+	assert.Contains(t, reason, foreign)
+	assert.Contains(t, reason, "let it be replaced (cnikit-agent install -replace does)")
 	assert.NoFileExists(t, h.conflist())
 
-	full := imageDir(t)
-	for _, name := range plugins() {
-		require.NoError(t, os.Rename(filepath.Join(full, name), filepath.Join(image, name)))
-	}
+	require.NoError(t, os.Remove(foreign))
 	h.status(t, isReady)
 	assert.FileExists(t, h.conflist())
 	require.NoError(t, h.runtimeStatus(t))
@@ -98,153 +132,6 @@ func TestAgentRepairsThePlugins(t *testing.T) {
 		_, err := os.Stat(h.path("bin", "cnikit-bridge"))
 		return err == nil
 	}, patience, 5*time.Millisecond)
-}
-
-func TestUninstallRemovesEverything(t *testing.T) {
-	h := newHost(t)
-	before := h.state(t)
-	h.publish(t, nodeA(), nodeB())
-	h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t))
-	h.status(t, isReady)
-	p := h.newPod(t, "pod")
-	require.NoError(t, p.add(t))
-	require.NoError(t, p.del(t))
-	h.end(t)
-	foreign := h.path("bin", "loopback")
-	require.NoError(t, os.WriteFile(foreign, []byte("somebody else's"), 0o755))
-	other := h.path("net.d", "99-other.conflist")
-	require.NoError(t, install.WriteFile(other, install.File{Content: []byte("{}")}))
-
-	removed := ""
-	for _, thing := range []string{
-		"conflist " + h.conflist(), "interface cni0", "interface cnikit.5000", "status file " + h.statusFile(),
-		"plugin " + h.path("bin", "cnikit-bridge"), "plugin " + h.path("bin", "cnikit-ipam"),
-	} {
-		removed += "removed " + thing + "\n"
-	}
-	for _, want := range []string{removed, ""} {
-		out, err := h.uninstall(t)
-		require.NoError(t, err, out)
-		assert.ElementsMatch(t, strings.Split(want, "\n"), strings.Split(out, "\n"))
-		assert.Empty(t, before.Diff(h.state(t)))
-		assert.NoFileExists(t, h.conflist())
-		assert.NoFileExists(t, h.statusFile())
-		entries, err := os.ReadDir(h.path("bin"))
-		require.NoError(t, err)
-		require.Len(t, entries, 1)
-		assert.FileExists(t, foreign)
-		assert.FileExists(t, other)
-	}
-}
-
-// A runtime needs conflist and plugins to delete the pods that are left.
-func TestUninstallRemovesNothingWhilePodsAreAttached(t *testing.T) {
-	h := newHost(t)
-	before := h.state(t)
-	h.publish(t, nodeA(), nodeB())
-	h.start(t, "-bin-dir", h.path("bin"), "-executables", imageDir(t))
-	h.status(t, isReady)
-	p := h.newPod(t, "pod")
-	require.NoError(t, p.add(t))
-	h.end(t)
-	with := h.state(t)
-	refused := func(attached string) {
-		out, err := h.uninstall(t)
-		require.Error(t, err)
-		assert.Regexp(t, `^cnikit-agent: nothing is removed: `+attached+`; delete the pods and try again\n$`, out)
-		for _, path := range []string{h.conflist(), h.statusFile(), h.path("bin", "cnikit-bridge")} {
-			assert.FileExists(t, path)
-		}
-		assert.Contains(t, h.state(t).String(), "vxlan")
-	}
-	refused(`1 interfaces of pods of network "cnikit" are attached, such as \w+`)
-	assert.Empty(t, with.Diff(h.state(t)))
-	h.do(t, "ip link del cni0")
-	refused(`1 interfaces of pods of network "cnikit" are attached, such as \w+`)
-
-	h.do(t, "ip link add cni0 type bridge") // of whatever plugin
-	require.NoError(t, p.del(t))
-	h.do(t, "ip link add foreign master cni0 type veth peer name other")
-	refused(`1 interfaces of pods of network "cnikit" are attached, such as foreign`)
-	h.do(t, "ip link del foreign")
-	h.do(t, "ip link del cni0")
-
-	out, err := h.uninstall(t)
-	require.NoError(t, err, out)
-	assert.Empty(t, before.Diff(h.state(t)))
-	assert.NoFileExists(t, h.path("bin", "cnikit-bridge"))
-}
-
-// Every error is told, and none keeps the rest from being removed.
-func TestUninstallTellsEveryError(t *testing.T) {
-	h := newHost(t)
-	h.do(t, "ip link add cnikit.5000 type vxlan id 5000 dstport 4789")
-	require.NoError(t, os.Mkdir(h.path("net.d"), 0o755))
-	h.putConflist(t, `{"name":"cnikit"}`)
-	require.NoError(t, os.MkdirAll(filepath.Dir(h.statusFile()), 0o755))
-	require.NoError(t, os.WriteFile(h.statusFile(), []byte("{}"), 0o600))
-	out, err := h.uninstall(t)
-	require.Error(t, err)
-	for _, want := range []string{
-		"removed conflist " + h.conflist() + "\n", "cnikit-agent: ", "device cnikit.5000: left alone",
-		"removed status file " + h.statusFile() + "\n", "the plugins in " + h.path("bin") + " stay until the rest is gone",
-	} {
-		assert.Contains(t, out, want)
-	}
-	assert.NoFileExists(t, h.conflist())
-	assert.NoFileExists(t, h.statusFile())
-	assert.Contains(t, h.state(t).String(), "cnikit.5000")
-}
-
-// What is somebody else's is found before anything is removed, and a flag leaves it out.
-func TestUninstallRemovesNothingBesideWhatIsForeign(t *testing.T) {
-	for name, c := range map[string]struct {
-		there    func(*testing.T, *host)
-		want     string
-		leave    string
-		conflist bool // stays
-	}{
-		"a bridge of another plugin": {
-			func(t *testing.T, h *host) { h.do(t, "ip link add cni0 type bridge") },
-			"the bridge cni0 was made by something else; -bridge= leaves it alone, and ip link delete cni0 removes it\n", "-bridge=", false,
-		},
-		"no bridge": {
-			func(t *testing.T, h *host) { h.do(t, "ip link add cni0 type veth peer name other") },
-			"cni0 is no bridge but a veth; -bridge= leaves it alone\n", "-bridge=", false,
-		},
-		"another network's conflist": {
-			func(t *testing.T, h *host) { h.putConflist(t, `{"name":"theirs"}`) },
-			`10-cnikit.conflist: is the conflist of network "theirs", not of "cnikit"; -conflist= leaves it alone, and -network names another network` + "\n",
-			"-conflist=", true,
-		},
-		"something else": {
-			func(t *testing.T, h *host) { h.putConflist(t, "mine") },
-			"10-cnikit.conflist: is no conflist: invalid character 'm'", "-conflist=", true,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			h := newHost(t)
-			h.publish(t, nodeA())
-			h.start(t)
-			h.status(t, isReady)
-			h.end(t)
-			c.there(t, h)
-			before := h.state(t)
-			out, err := h.uninstall(t)
-			require.Error(t, err)
-			assert.True(t, strings.HasPrefix(out, "cnikit-agent: nothing is removed: "), out)
-			assert.Contains(t, out, c.want)
-			assert.Empty(t, before.Diff(h.state(t)))
-			assert.FileExists(t, h.conflist())
-			assert.FileExists(t, h.statusFile())
-
-			out, err = h.uninstall(t, c.leave)
-			require.NoError(t, err, out)
-			assert.NotContains(t, h.state(t).String(), "vxlan")
-			_, err = os.Stat(h.conflist())
-			assert.Equal(t, c.conflist, err == nil)
-		})
-	}
 }
 
 func (h *host) putConflist(t *testing.T, content string) {
@@ -286,17 +173,4 @@ func TestAConflistIsOursByItsNetwork(t *testing.T) {
 	out, err = h.uninstall(t)
 	require.NoError(t, err, out)
 	assert.NoFileExists(t, h.conflist())
-}
-
-// An agent that lies among the plugins has nothing to copy, and can uninstall.
-func TestUninstallFromTheDirectoryOfThePlugins(t *testing.T) {
-	h := newHost(t)
-	content, err := os.ReadFile(agentProgram(t))
-	require.NoError(t, err)
-	require.NoError(t, os.Mkdir(h.path("bin"), 0o755))
-	require.NoError(t, os.WriteFile(h.path("bin", "cnikit-agent"), content, 0o755))
-	out, err := h.ns.Command(t.Context(), h.path("bin", "cnikit-agent"), "uninstall", "-bin-dir", h.path("bin"),
-		"-conf-dir", h.path("net.d"), "-status-file", h.statusFile()).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	assert.FileExists(t, h.path("bin", "cnikit-agent"))
 }

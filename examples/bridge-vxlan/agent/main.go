@@ -5,6 +5,7 @@
 //	cnikit-agent uninstall [flags]              remove what the other two have set up
 //	cnikit-agent ready [flags]                  exit 0 when the node is ready, for probes
 //	cnikit-agent wait                           do nothing until it is ended, for the pods that uninstall
+//	cnikit-agent version                        print what the program was built from
 //	cnikit-agent help [command]
 //
 // run is the packages of this module and nothing else: a source feeds a planner

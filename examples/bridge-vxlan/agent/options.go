@@ -1,10 +1,12 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -100,6 +102,27 @@ func (o *options) complete(env environment) error {
 func (o options) tunnel() vxlan.Config {
 	return vxlan.Config{VNI: o.vni, Port: o.port, Device: o.device, MTU: o.mtu, Network: o.network}
 }
+
+// interval is the value of a flag: a duration, whose error says how to write one.
+type interval time.Duration
+
+var _ flag.Value = (*interval)(nil)
+
+// Set implements [flag.Value].
+func (i *interval) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	if _, notNumber := strconv.ParseFloat(s, 64); err != nil && notNumber == nil {
+		return fmt.Errorf("it has no unit; write %ss for seconds, or %sm for minutes", s, s)
+	}
+	if err != nil {
+		return errors.New("it is no duration; write one such as 90s or 1m30s")
+	}
+	*i = interval(d)
+	return nil
+}
+
+// String implements [flag.Value].
+func (i *interval) String() string { return time.Duration(*i).String() }
 
 // prefixes are the value of a flag: prefixes with commas between them.
 type prefixes []netip.Prefix

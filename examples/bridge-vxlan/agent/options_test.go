@@ -26,7 +26,7 @@ func TestOptionsOfRun(t *testing.T) {
 		args string // after -node a
 		want string
 	}{
-		"the node is required":          {"-node=", `-node="": is empty; give this node's name among the nodes, or set the environment variable NODE_NAME`},
+		"the node is required":          {"-node=", `-node="": is empty; give this node's name among the nodes, or set the environment variable NODE_NAME; see "cnikit-agent help run"`},
 		"paths are absolute":            {"-conf-dir net.d", `-conf-dir="net.d": is not an absolute path; start it with a slash`},
 		"topology is needed":            {"-topology=", `-topology="": is not an absolute path`},
 		"directories are needed":        {"-conf-dir=", `-conf-dir="": is not an absolute path`},
@@ -69,6 +69,8 @@ func TestOptionsOfRun(t *testing.T) {
 		"port/not the default":          {"-port 0", `-port=0: not a UDP port; use 1 to 65535`},
 		"port/too large":                {"-port 65536", `-port=65536: not a UDP port; use 1 to 65535`},
 		"resync/not the default":        {"-resync 0", `-resync="0s": is no interval; use one such as 1m, or a negative one for never`},
+		"resync/has a unit":             {"-resync 5", `invalid value "5" for flag -resync: it has no unit; write 5s for seconds, or 5m for minutes; see "cnikit-agent help run"`},
+		"resync/is a duration":          {"-resync often", `invalid value "often" for flag -resync: it is no duration; write one such as 90s or 1m30s`},
 		"arguments are refused":         {"extra", `argument "extra": is not a flag; see "cnikit-agent help run"`},
 		"unknown flags are refused":     {"-nod b", `flag provided but not defined: -nod; see "cnikit-agent help run"`},
 	} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"time"
@@ -33,13 +34,17 @@ runtime asks it as well.`,
 			o.deviceFlags(f)
 			f.IntVar(&o.port, "port", 4789, "UDP port of the tunnel, the same on all nodes")
 			f.IntVar(&o.mtu, "mtu", 0, "MTU of tunnel and pods in `bytes`; 0: what the underlay leaves")
-			f.DurationVar(&o.resync, "resync", time.Minute, "time between full looks without a cause; negative: never")
+			o.resync = time.Minute
+			f.Var((*interval)(&o.resync), "resync", "`duration` between full looks without a cause; negative: never")
 		},
 		checks: []func(options) error{
 			options.validateNode, options.validateSource, options.validateStatus, options.validateExecutables,
 			options.validateConflist, options.validateTunnel, options.validateNetwork, options.validateBridge,
 		},
 		run: func(ctx context.Context, o options, env environment) error {
+			if err := cmp.Or(checkPrivileges(), o.checkExecutables()); err != nil {
+				return err
+			}
 			a, err := newAgent(o, env.log())
 			if err != nil {
 				return err

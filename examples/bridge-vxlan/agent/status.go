@@ -167,7 +167,7 @@ func (a *agent) unready(t overlay.Topology, s reconcile.Status) (reason string, 
 		switch {
 		case !needed[target.Name] || target.Converged:
 		case len(target.Failing) > 0:
-			return target.Failing[0].Error(), true
+			return explainForeign(target.Failing[0]).Error(), true
 		default:
 			settled = false
 		}

@@ -43,7 +43,12 @@ removed; the plugins go only when all the rest is gone.`,
 		checks: []func(options) error{
 			options.validateStatus, options.validateExecutables, options.validateUninstalled, options.validateTunnel, options.validateBridge,
 		},
-		run: func(ctx context.Context, o options, env environment) error { return o.uninstall(ctx, env.stdout) },
+		run: func(ctx context.Context, o options, env environment) error {
+			if err := checkPrivileges(); err != nil {
+				return err
+			}
+			return o.uninstall(ctx, env.stdout)
+		},
 	}
 }
 

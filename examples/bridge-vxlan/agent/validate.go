@@ -21,7 +21,7 @@ func (o options) validateNode() error {
 	switch {
 	case o.node == "":
 		return &cni.FieldError{Key: "-node", Value: o.node, Reason: "is empty",
-			Fix: "give this node's name among the nodes, or set the environment variable NODE_NAME"}
+			Fix: "give this node's name among the nodes, or set the environment variable NODE_NAME; see \"" + programName + " help run\""}
 	case o.resync == 0:
 		return &cni.FieldError{Key: "-resync", Value: o.resync.String(), Reason: "is no interval", Fix: "use one such as 1m, or a negative one for never"}
 	}
