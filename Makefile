@@ -12,6 +12,8 @@ TESTFLAGS  ?=
 BENCH      ?= .
 SOAK_SCALE ?= 20
 
+CONFORMANCE ?= write
+
 # A regular expression may have what the shell would take for its own.
 override TESTFLAGS := $(if $(RUN),-run '$(RUN)') $(TESTFLAGS)
 
@@ -65,8 +67,13 @@ unit: ## Run the tests that need no rights, without the race detector.
 	$(GO) test -short $(TESTFLAGS) ./...
 
 .PHONY: soak
-soak: setup ## Run every test at full size (SOAK_SCALE=20).
+soak: setup ## Run every test at full size (SOAK_SCALE=20), and compare docs/conformance.md.
 	CNIKIT_SCALE=$(SOAK_SCALE) CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 4h $(TESTFLAGS) ./...
+	$(MAKE) conformance CONFORMANCE=check
+
+.PHONY: conformance
+conformance: setup ## Run the kit on the reference plugins and ours, write docs/conformance.md (root; CASES=regexp PLUGINS=regexp).
+	CNIKIT_CONFORMANCE=$(CONFORMANCE) CNIKIT_CONFORMANCE_CASES='$(CASES)' $(GO) test -v -count=1 -timeout 1h -run '^TestConformance$$/^of$$/$(PLUGINS)' ./cni/cnitest
 
 .PHONY: bench
 bench: setup ## Run the benchmarks (BENCH=regexp).

@@ -27,7 +27,7 @@ links_c() { # gcc with the C library's headers: the race detector needs cgo
 		gcc -x c -o /dev/null - 2>/dev/null
 }
 
-needed=(git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount)
+needed=(git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount iptables:iptables)
 case ${1:-} in
 '') ;;
 e2e) needed+=(runc:runc nsenter:util-linux setpriv:util-linux) ;; # the rest is built, see internal/e2e/binaries

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -27,6 +28,39 @@ func Build(t testing.TB, pkg string) string {
 		t.Fatalf("build %s: want one executable in %s, have %q (%v)", pkg, dir, built, err)
 	}
 	return built[0]
+}
+
+// Peers builds programs of other projects, which the module internal/peers pins, without
+// cgo, and returns the directory in which they are under their own names. They are kept
+// as [Build] keeps what it builds.
+func Peers(t testing.TB, pkgs ...string) string {
+	t.Helper()
+	dir := buildDir(t, "peers "+strings.Join(pkgs, " "))
+	args := append([]string{"build", "-C", filepath.Join(moduleRoot(t), "internal", "peers"), "-o", dir + string(filepath.Separator)}, pkgs...)
+	build := exec.Command(Tool(t, "go"), args...)
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=auto") // they may need a newer Go
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build %s: %v\n%s", strings.Join(pkgs, " "), err, out)
+	}
+	return dir
+}
+
+// moduleRoot is the directory above the test's that has the pinned programs.
+func moduleRoot(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "internal", "peers", "go.mod")); err == nil {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			t.Fatal("no directory above the test's has internal/peers")
+		}
+		dir = filepath.Dir(dir)
+	}
 }
 
 // buildDir is the directory that holds the executable of pkg and nothing else.

@@ -138,6 +138,19 @@ func TestBuild(t *testing.T) {
 	assert.True(t, os.SameFile(info, again), "linked again though nothing changed")
 }
 
+func TestPeers(t *testing.T) {
+	dir := testenv.Peers(t, "github.com/containernetworking/plugins/plugins/main/loopback")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+	plugin := exec.Command(filepath.Join(dir, "loopback"))
+	plugin.Env = []string{"CNI_COMMAND=VERSION"}
+	plugin.Stdin = strings.NewReader(`{"cniVersion": "1.0.0"}`)
+	out, err := plugin.Output()
+	require.NoError(t, err)
+	assert.Contains(t, string(out), "supportedVersions")
+}
+
 func TestScale(t *testing.T) {
 	t.Setenv("CNIKIT_SCALE", "")
 	require.Equal(t, 8, testenv.Scale(t, 8))

@@ -1,0 +1,109 @@
+package cnitest_test
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/cnikit/cnikit/cni/cnitest"
+)
+
+const documentHead = `# Conformance of CNI plugins
+
+What [cnitest](../cni/cnitest), the conformance kit, finds in the reference plugins and in our own, with the configurations that
+` + "`cnisanity`" + ` uses by default. Written by ` + "`make conformance`" + ` from a run of all cases; nothing here is typed by hand.
+
+A cell counts cases: those that were kept, after **−** the broken ones, of rules that must be kept, and after ~ those that got a warning,
+of rules that should be kept. Cases that do not apply to a plugin are not counted; – says that none of the group does.
+A number is no mark: many cases are about what happens when the world around a plugin misbehaves, and one fault may break several.
+The numbers of rules are those that ` + "`cnisanity -list`" + ` explains.
+`
+
+// document renders the record.
+func (r *conformance) document() string {
+	var s strings.Builder
+	s.WriteString(documentHead)
+	r.table(&s)
+	r.findings(&s)
+	r.caseTable(&s)
+	r.caseList(&s)
+	return s.String()
+}
+
+func (r *conformance) table(s *strings.Builder) {
+	groups := r.groups()
+	fmt.Fprintf(s, "\n| plugin | profile | %s |\n|---|---|%s\n", strings.Join(groups, " | "), strings.Repeat("---|", len(groups)))
+	for _, p := range r.Peers {
+		if p.Unable != "" {
+			continue
+		}
+		fmt.Fprintf(s, "| %s | %s |", p.Plugin, p.Profile)
+		for _, group := range groups {
+			fmt.Fprintf(s, " %s |", r.cell(p, group))
+		}
+		s.WriteString("\n")
+	}
+}
+
+// findings lists what was found, plugin by plugin.
+func (r *conformance) findings(s *strings.Builder) {
+	s.WriteString("\n## What was found\n")
+	for _, p := range r.Peers {
+		fmt.Fprintf(s, "\n### %s\n\nFrom %s.", p.Plugin, p.From)
+		if p.Unable != "" {
+			fmt.Fprintf(s, " It could not be examined: %s.\n", p.Unable)
+			continue
+		}
+		found := r.listed(p, cnitest.Broken) + r.listed(p, cnitest.Warned) + r.listed(p, cnitest.FailedToRun)
+		if found == "" {
+			s.WriteString(" Nothing.\n")
+			continue
+		}
+		s.WriteString("\n\n" + found)
+	}
+}
+
+// listed is a list of the cases that a plugin has the verdict of.
+func (r *conformance) listed(p *recordedPeer, verdict cnitest.Verdict) string {
+	var s strings.Builder
+	for _, c := range r.Cases {
+		if p.Verdicts[c.ID()] == verdict {
+			fmt.Fprintf(&s, "- %s: `%s` %s\n", verdict, c.ID(), c.About)
+		}
+	}
+	return s.String()
+}
+
+// caseTable counts the cases.
+func (r *conformance) caseTable(s *strings.Builder) {
+	s.WriteString("\n## Cases\n\n| group | cases | of what must be | should be | may be |\n|---|---|---|---|---|\n")
+	total := map[cnitest.Strength]int{}
+	for _, group := range r.groups() {
+		count := map[cnitest.Strength]int{}
+		for _, c := range r.Cases {
+			if c.Group == group {
+				count[c.Strength]++
+				total[c.Strength]++
+			}
+		}
+		caseRow(s, group, count)
+	}
+	caseRow(s, "all", total)
+}
+
+func caseRow(s *strings.Builder, name string, n map[cnitest.Strength]int) {
+	must, should, may := n[cnitest.Must], n[cnitest.Should], n[cnitest.May]
+	fmt.Fprintf(s, "| %s | %d | %d | %d | %d |\n", name, must+should+may, must, should, may)
+}
+
+// caseList lists the cases with their rules.
+func (r *conformance) caseList(s *strings.Builder) {
+	for _, group := range r.groups() {
+		fmt.Fprintf(s, "\n### %s\n\n| case | rules | | about |\n|---|---|---|---|\n", group)
+		for _, c := range r.Cases {
+			if c.Group == group {
+				rows := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(c.Rows)), ", "), "[]")
+				fmt.Fprintf(s, "| `%s` | %s | %s | %s |\n", c.Name, rows, c.Strength, c.About)
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package cnitest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni/cnitest"
+)
+
+// The record of the last run, and the document made of it.
+const (
+	recordFile   = "../../docs/conformance.json"
+	documentFile = "../../docs/conformance.md"
+)
+
+// conformance is the record: what came of each case for each plugin, and nothing that
+// another machine or another day would change.
+type conformance struct {
+	Cases []cnitest.CaseInfo `json:"cases"` // of the kit that was run
+	Peers []*recordedPeer    `json:"peers"`
+}
+
+type recordedPeer struct {
+	Plugin  string          `json:"plugin"`
+	From    string          `json:"from"`
+	Profile cnitest.Profile `json:"profile"`
+	Unable  string          `json:"unable,omitempty"` // why it could not be examined
+
+	Verdicts map[string]cnitest.Verdict `json:"verdicts,omitempty"` // by case
+}
+
+func readRecord(t *testing.T) *conformance {
+	t.Helper()
+	data, err := os.ReadFile(recordFile)
+	if os.IsNotExist(err) {
+		return &conformance{}
+	}
+	require.NoError(t, err)
+	r := &conformance{}
+	require.NoError(t, json.Unmarshal(data, r))
+	return r
+}
+
+func (r *conformance) write(t *testing.T) {
+	t.Helper()
+	var buf bytes.Buffer
+	encoder := json.NewEncoder(&buf)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", " ")
+	require.NoError(t, encoder.Encode(r))
+	require.NoError(t, os.WriteFile(recordFile, buf.Bytes(), 0o644))
+	require.NoError(t, os.WriteFile(documentFile, []byte(r.document()), 0o644))
+}
+
+// peer is the entry of a plugin, which is made if it is not there.
+func (r *conformance) peer(name string) *recordedPeer {
+	for _, p := range r.Peers {
+		if p.Plugin == name {
+			return p
+		}
+	}
+	p := &recordedPeer{Plugin: name}
+	r.Peers = append(r.Peers, p)
+	return p
+}
+
+// take puts a report into the record. Cases that were not run keep their verdicts,
+// unless the kit has them no more.
+func (p *recordedPeer) take(r *cnitest.Report) {
+	verdicts := map[string]cnitest.Verdict{}
+	for _, c := range cnitest.Cases(r.Profile) {
+		if verdict, ok := p.Verdicts[c.ID()]; ok {
+			verdicts[c.ID()] = verdict
+		}
+	}
+	for _, o := range r.Outcomes {
+		verdicts[o.ID()] = o.Verdict
+	}
+	p.Profile, p.Verdicts, p.Unable = r.Profile, verdicts, ""
+}
+
+// TestConformanceRecord: the document shows the record.
+func TestConformanceRecord(t *testing.T) {
+	r := readRecord(t)
+	document, err := os.ReadFile(documentFile)
+	require.NoError(t, err)
+	require.Equal(t, r.document(), string(document), "docs/conformance.md is not what docs/conformance.json says: make conformance")
+}
+
+// groups lists the groups of cases in order.
+func (r *conformance) groups() (names []string) {
+	for _, c := range r.Cases {
+		if !slices.Contains(names, c.Group) {
+			names = append(names, c.Group)
+		}
+	}
+	return names
+}
+
+// cell counts the verdicts of a plugin in a group.
+func (r *conformance) cell(p *recordedPeer, group string) string {
+	count := map[cnitest.Verdict]int{}
+	for _, c := range r.Cases {
+		if c.Group == group {
+			count[p.Verdicts[c.ID()]]++
+		}
+	}
+	if count[cnitest.Kept]+count[cnitest.Broken]+count[cnitest.Warned] == 0 {
+		return "–"
+	}
+	cell := fmt.Sprint(count[cnitest.Kept])
+	if n := count[cnitest.Broken]; n > 0 {
+		cell += fmt.Sprintf(" **−%d**", n)
+	}
+	if n := count[cnitest.Warned]; n > 0 {
+		cell += fmt.Sprintf(" ~%d", n)
+	}
+	return cell
+}
