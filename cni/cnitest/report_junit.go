@@ -101,7 +101,7 @@ func tally(outcomes []Outcome) junitTally {
 
 func (o Outcome) junitCase(plugin string) junitCase {
 	c := junitCase{Name: o.Name, Class: plugin + "." + o.Group, Time: seconds(o.Took)}
-	text := fmt.Sprintf("rule: %s\nseen: %s\nfix: %s", o.citation(), o.Seen, o.Fix)
+	text := fmt.Sprintf("rule: %s (%s)\nseen: %s\nfix: %s", o.About, o.citation(), o.Seen, o.Fix)
 	switch o.Verdict {
 	case Broken:
 		c.Failure = &junitMessage{o.About, string(o.Strength), text}

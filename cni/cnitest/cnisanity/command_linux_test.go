@@ -119,6 +119,17 @@ func TestExaminesGoodPlugins(t *testing.T) {
 	}
 }
 
+// TestBelievesNoForeignMarker: the variable of an outer run makes it hide nothing of the
+// machine.
+func TestBelievesNoForeignMarker(t *testing.T) {
+	here, err := mountNamespace()
+	require.NoError(t, err)
+	for value, want := range map[string]bool{"": false, "root": false, "root " + here: false, "root mnt:[1]": true} {
+		t.Setenv(marker, value)
+		require.Equal(t, want, inside(), value)
+	}
+}
+
 // TestExaminesWithTheBuiltInIPAM: nothing is beside the plugin.
 func TestExaminesWithTheBuiltInIPAM(t *testing.T) {
 	here := install(t, nil)

@@ -17,17 +17,25 @@ import (
 )
 
 // marker is the variable by which the command knows that it is in its own namespaces:
-// asRoot or asUser.
+// asRoot or asUser, and behind a space the mount namespace that it was started in.
 const (
 	marker = "CNISANITY_INSIDE"
 	asRoot = "root"
 	asUser = "user"
 )
 
-func inside() bool { return os.Getenv(marker) != "" }
+// inside does not trust the variable alone: what comes next hides directories.
+func inside() bool {
+	_, outer, found := strings.Cut(os.Getenv(marker), " ")
+	here, err := mountNamespace()
+	return found && err == nil && here != outer
+}
 
 // unprivileged reports whether rights are only those in a user namespace.
-func unprivileged() bool { return os.Getenv(marker) == asUser }
+func unprivileged() bool { return strings.HasPrefix(os.Getenv(marker), asUser+" ") }
+
+// mountNamespace names that of the process.
+func mountNamespace() (string, error) { return os.Readlink("/proc/self/ns/mnt") }
 
 // enter executes the command again in namespaces of its own, for the network and for
 // mounts, and for users if it is not root. The result is its exit status.
@@ -57,11 +65,15 @@ func start(ctx context.Context, args []string, as string, stdout, stderr io.Writ
 	if err != nil {
 		return nil, err
 	}
+	outer, err := mountNamespace()
+	if err != nil {
+		return nil, err
+	}
 	cmd := exec.CommandContext(ctx, own, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
-	cmd.Env = append(os.Environ(), marker+"="+as)
+	cmd.Env = append(os.Environ(), marker+"="+as+" "+outer)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: unix.SIGTERM,
 	}
