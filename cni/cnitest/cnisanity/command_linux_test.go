@@ -223,6 +223,21 @@ func TestDirectoriesOfThePlugin(t *testing.T) {
 	require.Equal(t, kept, got.status)
 }
 
+// unwilling refuses every ADD, as a plugin does whose configuration is wrong.
+const unwilling = `cat > /dev/null
+case $CNI_COMMAND in
+VERSION) echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}' ;;
+ADD) echo '{"cniVersion": "1.0.0", "code": 7, "msg": "no master"}'; exit 1 ;;
+esac
+`
+
+func TestTellsThatTheConfigurationMayBeWrong(t *testing.T) {
+	here := install(t, map[string]string{"unwilling": unwilling})
+	got := here.run(t, nil, "-plugin", here.path("unwilling"), "-conf", here.path("unwilling.conf"), "-run", "^(protocol/result|del/)")
+	require.Equal(t, broken, got.status)
+	require.Regexp(t, `because ADD does not work\s+with this configuration`, got.stdout)
+}
+
 func TestTellsThatNothingWasExamined(t *testing.T) {
 	here := install(t, map[string]string{"noisy": noisy})
 	noisy := []string{"-plugin", here.path("noisy"), "-conf", here.path("noisy.conf")}

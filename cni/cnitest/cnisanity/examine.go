@@ -47,6 +47,10 @@ func (o *options) conclude(report *cnitest.Report, interrupted error, out *outpu
 	if len(report.Outcomes) == 0 && interrupted == nil {
 		return unable, errors.New("no case of this profile is left by -run and -skip; see cnisanity -list")
 	}
+	if n := blocked(report); n > len(report.Outcomes)/3 {
+		report.Notes = append(report.Notes, fmt.Sprintf("%d cases had nothing to look at, because ADD does not work with this configuration: "+
+			"repair that first, or give another configuration with -conf", n))
+	}
 	err := out.write(report, o)
 	switch {
 	case err != nil:
@@ -62,6 +66,17 @@ func (o *options) conclude(report *cnitest.Report, interrupted error, out *outpu
 	default:
 		return kept, nil
 	}
+}
+
+// blocked counts the cases that were skipped because ADD does not work.
+func blocked(report *cnitest.Report) int {
+	n := 0
+	for _, outcome := range report.Outcomes {
+		if outcome.Verdict == cnitest.Skipped && strings.HasPrefix(outcome.Reason, "needs "+report.Plugin+" ADD to work") {
+			n++
+		}
+	}
+	return n
 }
 
 // announce says where the plugin works.
