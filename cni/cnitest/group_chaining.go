@@ -70,8 +70,8 @@ func lacking(before, after *cni.Result) (lost []string) {
 		for _, route := range r.Routes {
 			has["route to "+route.Dst.String()] = true
 		}
-		if len(r.DNS.Nameservers) > 0 {
-			has["dns.nameservers "+strings.Join(r.DNS.Nameservers, " ")] = true
+		for _, server := range r.DNS.Nameservers {
+			has["dns.nameservers "+server] = true
 		}
 		return has
 	}
