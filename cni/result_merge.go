@@ -36,7 +36,7 @@ func MergeResults(results ...*Result) *Result {
 		merged.Interfaces = append(merged.Interfaces, r.Interfaces...)
 		merged.IPs = append(merged.IPs, r.IPs...)
 		merged.Routes = append(merged.Routes, r.Routes...)
-		merged.DNS = merged.DNS.join(r.DNS)
+		merged.DNS = merged.DNS.Join(r.DNS)
 		merged.Extra = joinExtra(merged.Extra, r.Extra)
 	}
 	return merged
@@ -52,7 +52,11 @@ func (r *Result) gateway(dst netip.Prefix) netip.Addr {
 	return netip.Addr{}
 }
 
-func (d DNS) join(other DNS) DNS {
+// Join returns the settings of both, those of d first, without repetitions. Of the
+// domains, and of unknown keys that clash, that of d counts. It shares no memory with
+// either.
+func (d DNS) Join(other DNS) DNS {
+	d, other = d.clone(), other.clone()
 	if d.Domain == "" {
 		d.Domain = other.Domain
 	}

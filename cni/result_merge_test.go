@@ -110,3 +110,18 @@ func TestResultSplitOddities(t *testing.T) {
 	assert.Equal(t, []*cni.Result{nil, nil}, (*cni.Result)(nil).Split("a", "b"))
 	assert.Empty(t, parse(t, partEth0).Split())
 }
+
+func TestDNSJoin(t *testing.T) {
+	own := cni.DNS{Nameservers: []string{"a", "b"}[:1], Search: []string{"s"}, Extra: map[string]json.RawMessage{"x": []byte("1")}}
+	other := cni.DNS{Nameservers: []string{"c", "a"}, Domain: "d", Options: []string{"o"}, Extra: map[string]json.RawMessage{"x": []byte("2"), "y": []byte("3")}}
+	joined := own.Join(other)
+	assert.Equal(t, cni.DNS{
+		Nameservers: []string{"a", "c"}, Domain: "d", Search: []string{"s"}, Options: []string{"o"},
+		Extra: map[string]json.RawMessage{"x": []byte("1"), "y": []byte("3")},
+	}, joined)
+	joined.Search[0], joined.Options[0], joined.Extra["y"][0] = "changed", "changed", '9'
+	assert.Equal(t, "b", own.Nameservers[:2][1], "no memory is shared")
+	assert.Equal(t, []string{"s"}, own.Search)
+	assert.Equal(t, []string{"o"}, other.Options)
+	assert.Equal(t, "3", string(other.Extra["y"]))
+}

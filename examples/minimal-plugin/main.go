@@ -28,6 +28,6 @@ func add(_ context.Context, r *cni.Request[config]) (*cni.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	result.DNS = r.Config.DNS
+	result.DNS = r.Config.DNS.Join(result.DNS)
 	return result, nil
 }

@@ -41,9 +41,9 @@ func TestAdd(t *testing.T) {
 		out, err := cmd.Output()
 		return string(out), err
 	}
-	out, err := add(`{"cniVersion": "1.1.0", "name": "net", "type": "minimal-plugin", "dns": {"nameservers": ["192.0.2.53"]}, "prevResult": {` + prev + `}}`)
+	out, err := add(`{"cniVersion": "1.1.0", "name": "net", "type": "minimal-plugin", "dns": {"nameservers": ["192.0.2.53"]}, "prevResult": {` + prev + `, "dns": {"nameservers": ["192.0.2.54"], "domain": "example.org"}}}`)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"cniVersion":"1.1.0",`+prev+`,"dns":{"nameservers":["192.0.2.53"]}}`, out)
+	require.JSONEq(t, `{"cniVersion":"1.1.0",`+prev+`,"dns":{"nameservers":["192.0.2.53","192.0.2.54"],"domain":"example.org"}}`, out)
 
 	out, err = add(`{"cniVersion": "1.1.0", "name": "net", "type": "minimal-plugin"}`)
 	require.Error(t, err)
