@@ -18,8 +18,8 @@ type Reservation struct {
 // Store keeps the reservations of one network. Implementations are safe for
 // concurrent use, also by several processes if they keep them on disk.
 type Store interface {
-	// View runs fn with read access. It writes nothing, and a store that does
-	// not exist yet reads as empty.
+	// View runs fn with read access. It changes no reservation, and a store that
+	// does not exist yet reads as empty.
 	View(ctx context.Context, fn func(ReadTx) error) error
 	// Update runs fn with exclusive access. There is no roll back: what fn did
 	// before it failed stays done. Releases are durable when Update returns nil.

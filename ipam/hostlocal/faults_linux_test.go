@@ -24,7 +24,9 @@ func TestReadOnly(t *testing.T) {
 		p := poolOver(t, s, "10.1.0.0/24")
 		allocate(t, p, "a")
 		before := snapshot(t, s.dir)
+		require.NoError(t, s.Writable())
 		require.NoError(t, syscall.Mount("", dir, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+		require.ErrorIs(t, s.Writable(), syscall.EROFS)
 
 		_, err = p.Allocate(t.Context(), owner("b"), ipam.Options{})
 		require.ErrorIs(t, err, syscall.EROFS, "add")
@@ -42,7 +44,11 @@ func TestReadOnly(t *testing.T) {
 		_, err = poolOver(t, fresh, "10.1.0.0/24").Allocate(t.Context(), owner("b"), ipam.Options{})
 		require.ErrorIs(t, err, syscall.EROFS)
 		assert.NoDirExists(t, fresh.dir)
+		require.ErrorIs(t, fresh.Writable(), syscall.EROFS, "of the parent")
 	})
+	none, err := New(filepath.Join(t.TempDir(), "not", "there"), "net")
+	require.NoError(t, err)
+	require.NoError(t, none.Writable(), "it can be made")
 }
 
 // A full file system fails an allocation wherever it strikes, leaves no lease

@@ -75,6 +75,22 @@ func (s *Store) Update(ctx context.Context, fn func(ipam.Tx) error) error {
 	return err
 }
 
+// Writable returns nil unless it is known that no lease can be reserved: the directory,
+// or the one that it would be made in, is on a read-only file system, or may not be
+// written to. It writes nothing, so a full file system is not noticed.
+func (s *Store) Writable() error {
+	for dir := s.dir; ; dir = filepath.Dir(dir) {
+		err := access(dir)
+		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("write to lease directory %s: %w", s.dir, err)
+		}
+		return nil
+	}
+}
+
 func (s *Store) lockPath() string { return filepath.Join(s.dir, lockName) }
 
 // preparedPath is where a file is written before it appears under its own name.

@@ -46,7 +46,25 @@ func openHostLocal(r *cni.Request[Config], sets []ipam.RangeSet) (ipam.Allocator
 	if err != nil {
 		return nil, cni.Errorf(cni.CodeInvalidConfig, "%w", err)
 	}
-	return ipam.NewPool(store, sets...)
+	pool, err := ipam.NewPool(store, sets...)
+	if err != nil {
+		return nil, err
+	}
+	return onDisk{pool, store}, nil
+}
+
+// onDisk is an allocator that can give out nothing when its directory is read-only.
+type onDisk struct {
+	ipam.Allocator
+	store *hostlocal.Store
+}
+
+// Status implements [ipam.Allocator].
+func (d onDisk) Status(ctx context.Context) error {
+	if err := d.store.Writable(); err != nil {
+		return err
+	}
+	return d.Allocator.Status(ctx)
 }
 
 // report gives an allocator's error the code it has in the protocol.

@@ -1,0 +1,33 @@
+package plugin
+
+import (
+	"os"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/internal/testenv"
+)
+
+// A plugin that cannot reserve addresses must not say that it can attach.
+func TestStatusOfAReadOnlyDirectory(t *testing.T) {
+	testenv.Root(t)
+	n := newNetwork(t)
+	require.NoError(t, os.Mkdir(n.dataDir, 0o755))
+	config := n.config(dualStack)
+	require.NoError(t, n.do(t, cni.CommandStatus, "", config))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread() // and never unlocked: the thread, and what it mounts, ends with the goroutine
+		assert.NoError(t, syscall.Unshare(syscall.CLONE_NEWNS|syscall.CLONE_FS))
+		assert.NoError(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
+		assert.NoError(t, syscall.Mount("tmpfs", n.dataDir, "tmpfs", syscall.MS_RDONLY, ""))
+		assert.ErrorContains(t, n.do(t, cni.CommandStatus, "", config), "read-only file system")
+	}()
+	<-done
+}
