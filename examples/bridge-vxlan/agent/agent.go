@@ -42,7 +42,7 @@ type agent struct {
 
 	updating sync.Mutex // conflist and status follow one thing at a time
 	trouble  []error    // with the source, as it is now
-	unfit    string     // why there can be no conflist for this node
+	unfit    string     // why no pod can be attached by a conflist
 	logged   *report    // what the log says of readiness; nil: nothing yet
 	warnings []string   // of this host, as last looked for
 	before   *report    // what an earlier run has published, while nothing newer is known; nil: nothing, or not ready
@@ -185,6 +185,11 @@ func logRound(log *slog.Logger, r reconcile.Round) {
 
 // update says anew what conflist and status should contain. What is the same as
 // before is not written.
+//
+// A bridge that is none holds back the first conflist only. Later, pods may be attached,
+// which a runtime cannot delete without one, and STATUS says what is wrong. Runtimes that
+// have no STATUS (CNI 1.0) go on to schedule pods here, whose ADD fails with the plugin's
+// own error.
 func (a *agent) update() {
 	a.updating.Lock()
 	defer a.updating.Unlock()
@@ -192,7 +197,6 @@ func (a *agent) update() {
 	mtu := a.backend.MTU()
 	if reason := badBridge(a.opts.bridge); reason != "" {
 		a.unfit = reason
-		a.conflist.Replace(nil) // no pod could be attached
 	} else if topology.Self != nil && mtu != 0 {
 		a.wantConflist(*topology.Self, mtu)
 	}

@@ -121,31 +121,53 @@ func TestTheStatusShowsWhatIsWrongWithTheTopologyFile(t *testing.T) {
 }
 
 func TestTheConflistIsHeldBackFromAnInterfaceThatIsNoBridge(t *testing.T) {
-	t.Run("there before", func(t *testing.T) {
-		h := newHost(t)
-		h.publish(t, nodeA())
-		h.start(t, "-bridge", "eth0")
-		assert.Contains(t, h.status(t, notReady).Reason, `-bridge="eth0": is an interface of kind "veth", not a bridge; `)
-		assert.NoFileExists(t, h.conflist())
-	})
-	t.Run("there later, for a while", func(t *testing.T) {
-		h := newHost(t)
-		h.publish(t, nodeA())
-		h.start(t, "-resync", "50ms")
-		h.status(t, isReady)
-		h.do(t, "ip link add cni0 type veth peer name other")
-		assert.Contains(t, h.status(t, notReady).Reason, `-bridge="cni0"`)
-		assert.Eventually(t, func() bool {
-			_, err := os.Stat(h.conflist())
-			return os.IsNotExist(err)
-		}, patience, 5*time.Millisecond, "no pod may be scheduled here")
-		h.do(t, "ip link del cni0")
-		h.status(t, isReady)
-		assert.FileExists(t, h.conflist())
-		h.do(t, "ip link add cni0 type bridge")
-		h.do(t, "ip link set eth0 mtu 1400")
-		h.status(t, func(r report) bool { return r.Ready && r.MTU == 1350 })
-	})
+	h := newHost(t)
+	h.publish(t, nodeA())
+	h.start(t, "-bridge", "eth0")
+	assert.Contains(t, h.status(t, notReady).Reason, `-bridge="eth0": is an interface of kind "veth", not a bridge; `)
+	assert.NoFileExists(t, h.conflist())
+}
+
+// Without a conflist a runtime could not delete the pods that are there, and would tell
+// its own reason instead of ours.
+func TestTheConflistStaysWhenTheBridgeBecomesSomethingElse(t *testing.T) {
+	for name, whileDown := range map[string]bool{"while the agent runs": false, "while it does not": true} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.publish(t, nodeA())
+			flags := []string{"-resync", "50ms", "-bin-dir", h.path("bin"), "-executables", imageDir(t)}
+			h.start(t, flags...)
+			h.status(t, isReady)
+			p := h.newPod(t, "pod")
+			require.NoError(t, p.add(t))
+			if whileDown {
+				h.end(t)
+			}
+			h.do(t, "ip link del cni0")
+			h.do(t, "ip link add cni0 type veth peer name other")
+			if whileDown {
+				h.start(t, flags...)
+			}
+			const reason = `-bridge="cni0": is an interface of kind "veth", not a bridge`
+			assert.Contains(t, h.status(t, notReady).Reason, reason)
+			require.ErrorContains(t, h.runtimeStatus(t), reason)
+			require.ErrorContains(t, h.newPod(t, "late").add(t), "cni0")
+			require.NoError(t, p.del(t))
+			assert.Empty(t, h.leases(t))
+
+			require.NoError(t, os.Remove(h.conflist()))
+			if !whileDown {
+				require.Eventually(t, func() bool { _, err := os.Stat(h.conflist()); return err == nil }, patience, 5*time.Millisecond, "it is still wanted")
+			}
+			h.do(t, "ip link del cni0")
+			h.status(t, isReady)
+			assert.FileExists(t, h.conflist())
+			require.NoError(t, p.add(t))
+			require.NoError(t, p.del(t))
+			h.do(t, "ip link set eth0 mtu 1400")
+			h.status(t, func(r report) bool { return r.Ready && r.MTU == 1350 })
+		})
+	}
 }
 
 // What was true when an earlier agent ended may not be so any more. The API server has
