@@ -6,6 +6,7 @@ import (
 	"io"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/cnikit/cnikit/cni/cnitest"
@@ -34,6 +35,26 @@ func (o *options) writeList(stdout io.Writer) error {
 	}
 	for _, c := range cases {
 		if _, err := fmt.Fprintf(stdout, "%-*s  %-6s  %-12s  %s\n", width, c.ID(), c.Strength, rows(c), c.About); err != nil {
+			return err
+		}
+		if o.verbose {
+			if err := writeRules(stdout, c); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// writeRules writes what the numbers of a case stand for.
+func writeRules(stdout io.Writer, c cnitest.CaseInfo) error {
+	for _, rule := range cnitest.Rules() {
+		if !slices.Contains(c.Rows, rule.Number) {
+			continue
+		}
+		_, err := fmt.Fprintf(stdout, "  %3d  %s %s: %s (section %s)\n",
+			rule.Number, strings.Join(rule.Actors, ", "), rule.Strength, rule.Text, cnitest.SectionTitle(rule.Section))
+		if err != nil {
 			return err
 		}
 	}

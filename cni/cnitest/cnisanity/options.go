@@ -87,13 +87,13 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.capabilities, "capabilities", "", "what the runtime provides for the capabilities of the configuration, as a JSON `object`")
 	flags.StringVar(&o.runs, "run", "", "run only the cases whose group/name matches the regular `expression`")
 	flags.StringVar(&o.skips, "skip", "", "leave out those whose group/name matches the regular `expression`")
-	flags.BoolVar(&o.list, "list", false, "list the cases with their rules and exit; with -json as JSON")
+	flags.BoolVar(&o.list, "list", false, "list the cases with the numbers of their rules, with -v also the rules, and exit; with -json as JSON")
 	flags.Uint64Var(&o.seed, "seed", 0, "`number` that random choices follow from; default: another one each time")
 	flags.DurationVar(&o.timeout, "timeout", cnitest.DefaultTimeout, "how long the plugin may take for one call")
 	flags.DurationVar(&o.budget, "budget", 0, "begin no further case after that long; default: no limit")
 	flags.StringVar(&o.json, "json", "", "write the report as JSON to the `file`; - is standard output, instead of the report for people")
 	flags.StringVar(&o.junit, "junit", "", "write the report for CI systems to the `file`; - is standard output, instead of the report for people")
-	flags.BoolVar(&o.verbose, "v", false, "tell of every case")
+	flags.BoolVar(&o.verbose, "v", false, "tell of every case; with -list, of every rule")
 	flags.BoolVar(&o.plain, "no-color", false, "no colors and no moving line; the default when no terminal is there")
 }
 

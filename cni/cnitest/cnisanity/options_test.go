@@ -85,6 +85,9 @@ func TestList(t *testing.T) {
 	_, stdout, _ = says(t, "-list", "-plugin", "/opt/cni/bin/portmap")
 	require.Equal(t, len(cnitest.Cases(cnitest.ProfileChained)), strings.Count(stdout, "\n"), "the profile follows from the type")
 
+	_, stdout, _ = says(t, "-list", "-v", "-run", "^del/repeated$")
+	require.Regexp(t, `^del/repeated .*\n   57  plugin must: .*DEL.* \(section 2, DEL\)\n$`, stdout)
+
 	_, stdout, _ = says(t, "-list", "-run", "^del/", "-skip", "repeated", "-json", "-")
 	var cases []cnitest.CaseInfo
 	require.NoError(t, json.Unmarshal([]byte(stdout), &cases))
