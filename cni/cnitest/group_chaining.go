@@ -31,15 +31,6 @@ func chainingCases() []kase {
 		},
 		kase{
 			CaseInfo: CaseInfo{
-				Name: "undo", Rows: []int{49}, Strength: Should,
-				About: "DEL of a chained plugin leaves the interface of the plugins before it as it was before the ADD.",
-				Fix:   "remember in ADD, by container ID and interface name, what was there before, and set it again in DEL while the interface is there",
-			},
-			profiles: []Profile{ProfileChained},
-			run:      chainingUndo,
-		},
-		kase{
-			CaseInfo: CaseInfo{
 				Name: "check", Rows: []int{61, 62, 66}, Strength: Must,
 				About: "CHECK of a chained plugin succeeds with the final result of the chain as prevResult.",
 				Fix:   "expect in prevResult the result of the whole chain, which plugins behind this one may have added to",
@@ -122,26 +113,6 @@ func chainingBehind(p *probe) {
 	}
 	if lost := lacking(p.previousOf(a), a.parsed); len(lost) > 0 {
 		p.broken("prevResult has %s, the result has not: %s", strings.Join(lost, ", "), a.parsed)
-	}
-}
-
-func chainingUndo(p *probe) {
-	a := p.container()
-	p.prepare(a)
-	before := p.look(a)
-	p.needAdd(a)
-	p.needed(p.del(a))
-	diff := p.await(func() string {
-		var lines []string
-		for line := range strings.Lines(before.Diff(p.look(a))) {
-			if strings.Contains(line, " "+a.ns.name+": ") {
-				lines = append(lines, strings.TrimSpace(line))
-			}
-		}
-		return strings.Join(lines, "\n")
-	})
-	if diff != "" {
-		p.broken("after ADD and DEL, the container differs from before (+ is there now, - was there):\n%s", excerpt(diff))
 	}
 }
 

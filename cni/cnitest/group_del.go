@@ -176,6 +176,7 @@ func delNoNamespace(p *probe) {
 }
 
 func delNoNamespaceLeavesNothing(p *probe) {
+	delete(p.config, "ipMasq") // has a case of its own
 	a := p.container()
 	bystander, before := p.usualOutside(a)
 	p.needAdd(a)

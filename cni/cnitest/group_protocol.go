@@ -99,6 +99,14 @@ func protocolParameters() []kase {
 		},
 		{
 			CaseInfo: CaseInfo{
+				Name: "network-name", Rows: []int{4, 5, 188}, Strength: Should,
+				About: "A configuration whose name has characters that it must not have is refused.",
+				Fix:   "refuse names of networks that do not match [a-zA-Z0-9][a-zA-Z0-9_.-]*, before they become part of a file name, with code 7",
+			},
+			run: protocolNetworkName,
+		},
+		{
+			CaseInfo: CaseInfo{
 				Name: "interface-name", Rows: []int{35}, Strength: Must,
 				About: "ADD fails when CNI_IFNAME cannot be the name of an interface.",
 				Fix:   `refuse names that are longer than 15 bytes, contain "/", ":" or white space, or are "." or ".."; never shorten or change them`,
@@ -269,6 +277,16 @@ func protocolContainerID(p *probe) {
 		r.env["CNI_CONTAINERID"] = id
 		if got := p.do(r); got.exit == 0 {
 			p.fault("ADD with CNI_CONTAINERID=%q: %s", id, got)
+		}
+	}
+}
+
+func protocolNetworkName(p *probe) {
+	for _, name := range []string{"../victim", "has space", ""} {
+		r := p.request("ADD", p.container())
+		r.config["name"] = name
+		if got := p.do(r); got.exit == 0 {
+			p.fault("ADD with the network name %q: %s", name, got)
 		}
 	}
 }

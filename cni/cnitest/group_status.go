@@ -120,12 +120,15 @@ func statusExhausted(p *probe) {
 }
 
 func statusCode(p *probe) {
-	if len(p.delegates()) > 0 {
-		p.nowhere()
-	} else if ranged(p.exam) == "" {
+	got := reply{}
+	if ranged(p.exam) == "" {
 		p.exhaust()
+		got = p.status()
 	}
-	got := p.status()
+	if got.exit == 0 && len(p.delegates()) > 0 {
+		p.nowhere()
+		got = p.status()
+	}
 	if got.exit == 0 {
 		p.skip("needs a STATUS that fails, and none could be provoked")
 	}
