@@ -67,3 +67,48 @@ func Example() {
 	// {"cniVersion":"1.0.0","code":1,"msg":"cniVersion=\"1.0.0\" has no STATUS; it needs 1.1.0 or later"}
 	// exit code 1
 }
+
+// Two plugins become one, which is executed as one: the second gets the result of the
+// first, and its failure would undo the first.
+func ExampleChain() {
+	type resolver struct {
+		DNS cni.DNS `json:"dns"`
+	}
+	address := cni.Plugin[config]{
+		Type: "address", Add: add, AllowHostNetNS: true,
+		Del: cni.NoState[config], Check: cni.NoState[config], Status: cni.Ready[config], GC: cni.NoState[config],
+	}
+	names := cni.Plugin[resolver]{
+		Type: "names", AllowHostNetNS: true,
+		Add: func(_ context.Context, r *cni.Request[resolver]) (*cni.Result, error) {
+			result, err := r.RequirePrevResult()
+			if err == nil {
+				result.DNS = r.Config.DNS.Join(result.DNS)
+			}
+			return result, err
+		},
+		Del: cni.NoState[resolver], Check: cni.NoState[resolver], Status: cni.Ready[resolver], GC: cni.NoState[resolver],
+	}
+	process := cni.Process{
+		Env:    []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=c1", "CNI_NETNS=/proc/self/ns/net", "CNI_IFNAME=eth0"},
+		Stdin:  strings.NewReader(`{"cniVersion": "1.1.0", "name": "lan", "type": "both", "address": "10.1.2.3/24", "dns": {"nameservers": ["10.1.2.1"]}}`),
+		Stdout: os.Stdout,
+	}
+	process.Run(context.Background(), cni.Chain(address.Handler(), names.Handler()))
+	// Output: {"cniVersion":"1.1.0","ips":[{"address":"10.1.2.3/24"}],"dns":{"nameservers":["10.1.2.1"]}}
+}
+
+func ExampleDecodeArgs() {
+	type pod struct {
+		Namespace string `cni:"K8S_POD_NAMESPACE"`
+		Name      string `cni:"K8S_POD_NAME"`
+	}
+	args, _ := cni.ParseArgs("IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web-0;K8S_POD_UID=5;")
+	decoded, err := cni.DecodeArgs[pod](args)
+	fmt.Println(decoded.Namespace, decoded.Name, err)
+	_, err = cni.DecodeArgs[pod](cni.Args{{Key: "MAC", Value: "02:00:00:00:00:01"}})
+	fmt.Println(err)
+	// Output:
+	// default web-0 <nil>
+	// invalid CNI_ARGS: MAC="02:00:00:00:00:01": is unknown to this plugin; leave it out, or add IgnoreUnknown=true
+}
