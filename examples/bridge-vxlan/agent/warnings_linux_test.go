@@ -6,23 +6,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cnikit/cnikit/cni/cnitest"
 	"github.com/cnikit/cnikit/cni/install"
 )
-
-// answers pings an address that may be cut off.
-func (p *pod) answers(t *testing.T, to string) bool {
-	_, err := p.ns.Ping(t.Context(), cnitest.Ping{To: netip.MustParseAddr(to), Timeout: time.Second})
-	if err != nil {
-		require.ErrorIs(t, err, cnitest.ErrNoReply)
-	}
-	return err == nil
-}
 
 // filter sets the reverse path filter of an interface, "all" or "default".
 func (h *host) filter(t *testing.T, conf, value string) {

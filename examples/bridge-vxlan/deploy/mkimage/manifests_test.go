@@ -56,6 +56,34 @@ func TestManifestsNameTheImage(t *testing.T) {
 	}
 }
 
+// The instructions name containers and labels of the manifests.
+func TestInstructionsFitTheManifests(t *testing.T) {
+	text := manifest(t, "README.md")
+	for _, container := range matches(t, text, `set image daemonset cnikit ([a-z]+)=.*$`) {
+		require.Contains(t, matches(t, manifest(t, "cnikit.yaml"), `^ +- name: ([a-z]+)$`), container)
+	}
+	uninstall := manifest(t, "uninstall.yaml")
+	for _, container := range matches(t, text, `logs -l app.kubernetes.io/name=cnikit-uninstall -c ([a-z]+) `) {
+		require.Contains(t, matches(t, uninstall, `^ +- name: ([a-z]+)$`), container)
+	}
+	require.Contains(t, uninstall, "\n        app.kubernetes.io/name: cnikit-uninstall\n")
+	for _, file := range matches(t, text, `-f examples/bridge-vxlan/deploy/([a-z.-]+)`) {
+		require.FileExists(t, "../"+file)
+	}
+	for _, anchor := range matches(t, text, `\]\(#([a-z-]+)\)`) {
+		require.Contains(t, anchors(t, text), anchor)
+	}
+}
+
+// anchors are the headings as links name them.
+func anchors(t *testing.T, text string) (found []string) {
+	t.Helper()
+	for _, heading := range matches(t, text, `^#+ (.*)$`) {
+		found = append(found, strings.ReplaceAll(regexp.MustCompile(`[^a-z -]`).ReplaceAllString(strings.ToLower(heading), ""), " ", "-"))
+	}
+	return found
+}
+
 // A pod of an image without a shell that ends in an error says why by kubectl describe.
 func TestContainersLeaveTheirLastWords(t *testing.T) {
 	for _, name := range []string{"cnikit.yaml", "uninstall.yaml"} {
