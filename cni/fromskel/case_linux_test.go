@@ -94,7 +94,10 @@ func (w world) call(c testCase) call {
 		}
 	}
 	slices.Sort(env)
-	return call{env, stdinOf(c)}
+	if c.is("stdin", "unreadable") {
+		return call{env: env, dir: filepath.Dir(w.file)}
+	}
+	return call{env: env, stdin: stdinOf(c)}
 }
 
 // versions are the choices for cniVersion beside those that exist.
@@ -109,6 +112,7 @@ func stdins() map[string]string {
 	return map[string]string{
 		"":                             network + `}`,
 		"empty":                        ``,
+		"unreadable":                   ``,
 		"not JSON":                     `{%s`,
 		"null":                         `null`,
 		"a list":                       `[]`,

@@ -27,7 +27,7 @@ func commandClasses() []class {
 	}, {
 		"VERSION reads its request",
 		"The answer to VERSION has the cniVersion of the request (specification, 5). skel does not read the request and answers 1.1.0 to everybody. " +
-			"A request that is no JSON object, or whose cniVersion is no string, is an error.",
+			"A request that cannot be read, is no JSON object, or whose cniVersion is no string, is an error.",
 		func(c testCase, _, _ outcome) bool { return c.command == "VERSION" },
 	}, {
 		"A command that does not exist",

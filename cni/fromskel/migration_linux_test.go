@@ -33,7 +33,7 @@ func TestMigration(t *testing.T) {
 		require.NoError(t, os.Symlink(self, filepath.Join(dir, stage)))
 		run := func(command, stdin string) outcome {
 			x := w.call(testCase{command: command})
-			return execute(t, dir, side(stage), call{x.env, stdin})
+			return execute(t, dir, side(stage), call{env: x.env, stdin: stdin})
 		}
 		assert.Equal(t, outcome{documents: 1, version: "1.0.0", result: want}, run("ADD", head+`,`+prev+`}`), stage)
 		assert.Equal(t, outcome{}, run("CHECK", head+`,"prevResult":`+want+`}`), stage)

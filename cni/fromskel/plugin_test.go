@@ -8,8 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/skel"
@@ -165,6 +167,8 @@ func TestResultAmongText(t *testing.T) {
 		{"alone", plainResult, plainResult, "", 0},
 		{"between text", "a {b} {\n" + plainResult + "\n} c", plainResult, "a {b} {\n} c\n", 0},
 		{"among a log in JSON", log + "\n" + plainResult + "\n" + log, plainResult, log + "\n" + log + "\n", 0},
+		{"behind a brace", "{" + plainResult, plainResult, "{\n", 0},
+		{"among a log that could be a result", `{"msg":"attached","ips":[]}` + plainResult, plainResult, `{"msg":"attached","ips":[]}` + "\n", 0},
 		{"without a version", `{"ips":[{"address":"10.0.0.5/24"}]}`, plainResult, "", 0},
 		{"without a version, among a log in JSON", log + `{"ips":[{"address":"10.0.0.5/24"}]}`, plainResult, log + "\n", 0},
 		{"of another version", `{"cniVersion":"0.2.0","ip4":{"ip":"10.0.0.5/24"}}`, plainResult, "", 0},
@@ -226,16 +230,43 @@ func TestErrorsKeepWhatTheySay(t *testing.T) {
 	}
 }
 
+// A callback of DEL does not learn of a namespace that it must not enter.
+func TestNetnsThatIsGone(t *testing.T) {
+	for _, netns := range []string{"/nowhere", "/proc/self/ns/net", ""} {
+		ran := false
+		f := funcs()
+		f.Del = func(args *skel.CmdArgs) error {
+			ran = args.Netns == "" && os.Getenv("CNI_NETNS") == ""
+			return nil
+		}
+		p := plugin(f)
+		p.AllowHostNetNS = false
+		inv := invocation("DEL", plainConfig)
+		inv.NetNS = netns
+		_, err := p.Handler().Handle(context.Background(), inv)
+		require.NoError(t, err)
+		assert.True(t, ran, netns)
+	}
+}
+
 // A callback that failed has cleaned up as it knows to, and the runtime calls DEL. One
 // that succeeded would not know that its ADD came to nothing.
 func TestUndo(t *testing.T) {
 	removed := 0
 	f := funcs()
 	f.Del = func(*skel.CmdArgs) error { removed++; return nil }
-	f.Add = func(*skel.CmdArgs) error { return types.NewError(11, "m", "") }
-	_, err := handle(f, "ADD", plainConfig)
+	shown := stdout(t)
+	f.Add = func(args *skel.CmdArgs) error {
+		if err := printing(plainResult)(args); err != nil {
+			return err
+		}
+		return types.NewError(11, "m", "")
+	}
+	out, err := handle(f, "ADD", plainConfig)
 	require.NotNil(t, err)
+	assert.Empty(t, out)
 	assert.Zero(t, removed)
+	assert.Equal(t, plainResult+"\n", shown(), "what was printed is not lost")
 
 	ctx, cancel := context.WithCancel(context.Background())
 	f.Add = func(args *skel.CmdArgs) error { cancel(); return printing(plainResult)(args) }
@@ -276,9 +307,15 @@ func TestVersions(t *testing.T) {
 // Handlers of several plugins may be called at the same time: the callbacks run one
 // after the other, and each has its own environment and result.
 func TestConcurrentCalls(t *testing.T) {
+	var running atomic.Int32
 	f := funcs()
 	f.Add = func(args *skel.CmdArgs) error {
-		if os.Getenv("CNI_CONTAINERID") != args.ContainerID {
+		defer running.Add(-1)
+		alone := running.Add(1) == 1
+		for range 100 {
+			runtime.Gosched()
+		}
+		if !alone || os.Getenv("CNI_CONTAINERID") != args.ContainerID {
 			return types.NewError(100, "the environment of another call", "")
 		}
 		return printing(`{"cniVersion":"1.1.0","container":"` + args.ContainerID + `"}`)(args)
@@ -297,6 +334,17 @@ func TestConcurrentCalls(t *testing.T) {
 	calls.Wait()
 }
 
+// A waiting is a context that tells when somebody waits for its end.
+type waiting struct {
+	context.Context
+	waits func()
+}
+
+func (w waiting) Done() <-chan struct{} {
+	w.waits()
+	return w.Context.Done()
+}
+
 func TestWaitingEndsWithTheContext(t *testing.T) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	f := funcs()
@@ -309,15 +357,15 @@ func TestWaitingEndsWithTheContext(t *testing.T) {
 	})
 	<-entered
 	ctx, cancel := context.WithCancel(context.Background())
-	var del sync.WaitGroup
-	del.Go(func() {
-		_, err := plugin(f).Handler().Handle(ctx, invocation("DEL", plainConfig))
-		assert.Equal(t, cni.CodeTryAgain, cni.AsError(err).Code)
-	})
-	cancel()
-	del.Wait()
+	_, err := plugin(f).Handler().Handle(waiting{ctx, cancel}, invocation("DEL", plainConfig))
+	assert.Equal(t, cni.CodeTryAgain, cni.AsError(err).Code)
+	assert.ErrorIs(t, err, context.Canceled)
 	close(leave)
 	check.Wait()
+	for range 10 { // a free turn does not outweigh the context
+		_, err := plugin(f).Handler().Handle(ctx, invocation("DEL", plainConfig))
+		assert.Equal(t, cni.CodeTryAgain, cni.AsError(err).Code)
+	}
 }
 
 // One function after the other can be written anew.

@@ -55,6 +55,19 @@ func TestMain(m *testing.M) {
 type call struct {
 	env   []string
 	stdin string
+	dir   string // instead of stdin: a directory, which cannot be read
+}
+
+// open is the standard input of the call.
+func (c call) open(t *testing.T) io.Reader {
+	t.Helper()
+	if c.dir == "" {
+		return strings.NewReader(c.stdin)
+	}
+	dir, err := os.Open(c.dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { dir.Close() })
+	return dir
 }
 
 // outcome is what a runtime sees of a call, without the wording of errors.
@@ -130,7 +143,7 @@ func (b *bench) call(t *testing.T, s side, c call) outcome {
 		require.NoError(t, os.Setenv(variable, valueOf(c.env, variable)))
 	}
 	var stdout bytes.Buffer
-	process := cni.Process{Env: c.env, Stdin: strings.NewReader(c.stdin), Stdout: &stdout}
+	process := cni.Process{Env: c.env, Stdin: c.open(t), Stdout: &stdout}
 	exit := 0
 	switch s {
 	case sideAdapted:
@@ -140,7 +153,11 @@ func (b *bench) call(t *testing.T, s side, c call) outcome {
 	case sideSkel:
 		_, err := b.stdin.WriteAt([]byte(c.stdin), 0)
 		require.NoError(t, err)
+		if dir, ok := process.Stdin.(*os.File); ok {
+			os.Stdin = dir
+		}
 		exit = runSkel()
+		os.Stdin = b.stdin
 		stdout.Write(b.content(t, b.stdout))
 	}
 	return outcomeOf(exit, stdout.Bytes(), b.content(t, b.stderr))
@@ -181,7 +198,7 @@ func execute(t *testing.T, dir string, s side, c call) outcome {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(dir, string(s)))
 	cmd.Env = append([]string{"GORACE=atexit_sleep_ms=0"}, c.env...) // a race-enabled binary sleeps at its end
-	cmd.Stdin = strings.NewReader(c.stdin)
+	cmd.Stdin = c.open(t)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
