@@ -120,7 +120,7 @@ func hideMachine(state, needed []string) error {
 	}
 	hidden := []string{"/run", "/var/lib"}
 	for _, dir := range hidden {
-		if err := hide(dir, needed); err != nil {
+		if err := hide(dir, needed); err != nil && !errors.Is(err, unix.ENOENT) {
 			return fmt.Errorf("hide %s of this machine: %w\n%s", dir, err, wayOut())
 		}
 	}

@@ -35,7 +35,7 @@ const (
 )
 
 func main() {
-	if filepath.Base(os.Args[0]) == builtinIPAM {
+	if builtin(filepath.Base(os.Args[0])) {
 		cni.Main(plugin.Plugin().Handler())
 		return
 	}

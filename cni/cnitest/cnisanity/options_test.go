@@ -33,6 +33,7 @@ func TestRefusesWhatItCannotRun(t *testing.T) {
 	dhcp := file("dhcp", "#!/bin/sh\n", 0o755)
 	data := file("data", "", 0o644)
 	list := file("list.conflist", `{"plugins": [{"type": "a"}, {"type": "b"}]}`, 0o644)
+	behind := file("behind.conflist", `{"plugins": [{"type": "absent"}, {"type": "bridge"}]}`, 0o644)
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -49,6 +50,7 @@ func TestRefusesWhatItCannotRun(t *testing.T) {
 		"no configuration":      {[]string{"-plugin", plugin, "-conf", filepath.Join(dir, "absent")}, "flag -conf"},
 		"configuration no JSON": {[]string{"-plugin", plugin, "-conf", data}, "is no plugin object and no list"},
 		"not in the list":       {[]string{"-plugin", plugin, "-conf", list}, `no plugin of type "mine", only a, b; say with -type`},
+		"no first plugin":       {[]string{"-plugin", bridge, "-conf", behind}, "plugin absent comes first, and is in none of " + dir},
 		"profile":               {[]string{"-plugin", bridge, "-profile", "router"}, `"router" is none of interface, chained, ipam, meta`},
 		"capabilities":          {[]string{"-plugin", bridge, "-capabilities", "[]"}, "flag -capabilities"},
 		"arguments":             {[]string{"-plugin", bridge, "-args", "novalue"}, "flag -args"},

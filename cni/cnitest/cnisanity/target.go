@@ -15,8 +15,15 @@ import (
 )
 
 // builtinIPAM is the type of the IPAM plugin that this program is, if it is executed
-// under that name.
-const builtinIPAM = "cnikit-ipam"
+// under that name. It also stands in for host-local, whose configuration and files are
+// the same.
+const (
+	builtinIPAM = "cnikit-ipam"
+	hostLocal   = "host-local"
+)
+
+// builtin reports whether the program is an IPAM plugin under the name.
+func builtin(name string) bool { return name == builtinIPAM || name == hostLocal }
 
 // target is a plugin to examine, and the directory made for it.
 type target struct {
@@ -36,7 +43,14 @@ func (o *options) target() (*target, error) {
 	if t.Plugin == "" {
 		t.Plugin = filepath.Base(executable)
 	}
-	t.Path = append([]string{filepath.Dir(executable)}, o.path...)
+	for _, dir := range append(stringList{filepath.Dir(executable)}, o.path...) {
+		if dir, err = filepath.Abs(dir); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(t.Path, dir) {
+			t.Path = append(t.Path, dir)
+		}
+	}
 	if err := t.configure(o); err != nil {
 		return nil, err
 	}
@@ -102,17 +116,19 @@ func (t *target) configure(o *options) error {
 			return fmt.Errorf("flag -conf: %s: %w", o.conf, err)
 		}
 	}
+	for _, before := range typesBefore(config, t.Plugin) {
+		if !t.has(before) {
+			return fmt.Errorf("flag -conf: %s: plugin %s comes first, and is in none of %s; give its directory with -path",
+				o.conf, before, strings.Join(t.Path, ", "))
+		}
+	}
 	return nil
 }
 
 // delegate is an IPAM plugin beside the one to examine, else the one built in.
 func (t *target) delegate() string {
-	for _, name := range []string{"host-local", builtinIPAM} {
-		for _, dir := range t.Path {
-			if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Mode()&0o111 != 0 && !info.IsDir() {
-				return name
-			}
-		}
+	if t.has(hostLocal) {
+		return hostLocal
 	}
 	return builtinIPAM
 }
@@ -134,6 +150,20 @@ file name, say which: -type bridge`, t.Plugin, t.Plugin, t.executable)
 // typeIn is the type under which a configuration has the plugin: that of its file, else
 // the only one there is.
 func typeIn(config []byte, name string) (string, error) {
+	types, err := typesIn(config)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("is no plugin object and no list: %w", err)
+	case slices.Contains(types, name), len(types) == 0:
+		return name, nil
+	case len(types) == 1:
+		return types[0], nil
+	}
+	return "", fmt.Errorf("has no plugin of type %q, only %s; say with -type which one the executable is", name, strings.Join(types, ", "))
+}
+
+// typesIn are the types in a list, or that of a plugin object.
+func typesIn(config []byte) ([]string, error) {
 	var list struct {
 		Type    string `json:"type"`
 		Plugins []struct {
@@ -141,7 +171,7 @@ func typeIn(config []byte, name string) (string, error) {
 		} `json:"plugins"`
 	}
 	if err := json.Unmarshal(config, &list); err != nil {
-		return "", fmt.Errorf("is no plugin object and no list: %w", err)
+		return nil, err
 	}
 	var types []string
 	for _, p := range list.Plugins {
@@ -150,15 +180,16 @@ func typeIn(config []byte, name string) (string, error) {
 	if list.Type != "" && len(types) == 0 {
 		types = []string{list.Type}
 	}
-	switch {
-	case slices.Contains(types, name):
-		return name, nil
-	case len(types) == 1:
-		return types[0], nil
-	case len(types) == 0:
-		return name, nil
+	return types, nil
+}
+
+// typesBefore are those that run before the plugin.
+func typesBefore(config []byte, name string) []string {
+	types, err := typesIn(config)
+	if i := slices.Index(types, name); err == nil && i > 0 {
+		return types[:i]
 	}
-	return "", fmt.Errorf("has no plugin of type %q, only %s; say with -type which one the executable is", name, strings.Join(types, ", "))
+	return nil
 }
 
 // parameters adds what the runtime gives.
@@ -186,18 +217,21 @@ func (t *target) parameters(o *options) error {
 }
 
 // link makes executables appear under the names of types: the plugin, if its file has
-// another name, and the IPAM plugin, if that is this program.
+// another name, and IPAM plugins that the configuration names and that are not there.
 func (t *target) link() error {
 	links := map[string]string{}
 	if filepath.Base(t.executable) != t.Plugin {
 		links[t.Plugin] = t.executable
 	}
-	if !t.has(builtinIPAM) && strings.Contains(string(t.Config), `"`+builtinIPAM+`"`) && t.Plugin != builtinIPAM {
+	for _, name := range []string{builtinIPAM, hostLocal} {
+		if name == t.Plugin || t.has(name) || !strings.Contains(string(t.Config), `"`+name+`"`) {
+			continue
+		}
 		own, err := os.Executable()
 		if err != nil {
 			return fmt.Errorf("find own executable: %w", err)
 		}
-		links[builtinIPAM] = own
+		links[name] = own
 	}
 	if len(links) == 0 {
 		return nil
@@ -215,10 +249,11 @@ func (t *target) link() error {
 	return nil
 }
 
+// has reports whether an executable of that name is in the search path.
 func (t *target) has(name string) bool {
 	return slices.ContainsFunc(t.Path, func(dir string) bool {
-		_, err := os.Stat(filepath.Join(dir, name))
-		return err == nil
+		info, err := os.Stat(filepath.Join(dir, name))
+		return err == nil && !info.IsDir() && info.Mode()&0o111 != 0
 	})
 }
 

@@ -56,6 +56,19 @@ func TestDelegateOfOurOwn(t *testing.T) {
 	require.NoDirExists(t, got.scratch)
 }
 
+func TestStandInForHostLocal(t *testing.T) {
+	dir := programs(t, "mine")
+	conf := filepath.Join(dir, "conf")
+	require.NoError(t, os.WriteFile(conf, []byte(`{"type": "mine", "ipam": {"type": "host-local"}}`), 0o644))
+	got := targetOf(t, "-plugin", filepath.Join(dir, "mine"), "-conf", conf)
+	require.FileExists(t, filepath.Join(got.scratch, "host-local"))
+	require.NoFileExists(t, filepath.Join(got.scratch, "cnikit-ipam"))
+
+	got = targetOf(t, "-plugin", filepath.Join(dir, "mine"), "-conf", conf, "-path", programs(t, "host-local"), "-path", dir)
+	require.Empty(t, got.scratch)
+	require.Len(t, got.Path, 2, "each directory once")
+}
+
 func TestPluginUnderAnotherFileName(t *testing.T) {
 	dir := programs(t, "bridge-amd64", "host-local")
 	conf := filepath.Join(dir, "conf")
@@ -82,7 +95,7 @@ func TestPluginByNameAlone(t *testing.T) {
 }
 
 func TestWhatTheRuntimeGives(t *testing.T) {
-	dir := programs(t, "mine")
+	dir := programs(t, "mine", "bridge")
 	conf := filepath.Join(dir, "conf")
 	require.NoError(t, os.WriteFile(conf, []byte(`{"plugins": [{"type": "bridge"}, {"type": "mine"}]}`), 0o644))
 	got := targetOf(t, "-plugin", filepath.Join(dir, "mine"), "-conf", conf, "-profile", "chained", "-args", "A=1;B=2",
