@@ -80,7 +80,7 @@ func (a *agent) addTargets() (err error) {
 		}
 	}
 	a.conflist, err = install.NewFiles("conflist", o.confDir, install.Options{
-		Names: []string{o.conflist}, MakeDir: true, Phase: conflistPhase, After: a.needed(),
+		Names: []string{o.conflist, o.conflist + asideSuffix}, MakeDir: true, Phase: conflistPhase, After: a.needed(),
 	})
 	if err != nil || o.status == "" {
 		return err
@@ -115,6 +115,14 @@ func (a *agent) targets() []reconcile.Target {
 
 // run works until ctx ends or a part of the agent cannot go on.
 func (a *agent) run(ctx context.Context) error {
+	unlock, err := a.opts.lock(ctx, a.log)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return err
+	}
+	defer unlock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer a.backend.Close() //nolint:errcheck // what it set up stays

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/netip"
 	"os"
@@ -61,6 +62,11 @@ func joinHost(t *testing.T, underlay *cnitest.Underlay, node, addr string) *host
 	t.Cleanup(func() { _ = ns.Remove() })
 	require.NoError(t, underlay.Join(t.Context(), ns, "eth0", netip.MustParsePrefix(addr)))
 	h := &host{ns: ns, dir: t.TempDir(), run: newRunDir(t)}
+	t.Cleanup(func() {
+		for _, path := range h.locks(t) { // of agents that were killed
+			require.NoError(t, os.Remove(path))
+		}
+	})
 	h.flags = []string{
 		"-node", node, "-conf-dir", h.path("net.d"), "-data-dir", h.path("leases"),
 		"-status-file", h.statusFile(), "-resync", "-1s",
@@ -78,6 +84,16 @@ func newRunDir(t *testing.T) string {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	return dir
+}
+
+// locks are the lock files of agents on the host.
+func (h *host) locks(t *testing.T) []string {
+	info, err := os.Stat(h.ns.Path())
+	require.NoError(t, err)
+	ns := info.Sys().(*syscall.Stat_t)
+	paths, err := filepath.Glob(fmt.Sprintf("%s/agent-%d-%d-*.lock", lockDir, ns.Dev, ns.Ino))
+	require.NoError(t, err)
+	return paths
 }
 
 func (h *host) statusFile() string { return filepath.Join(h.run, "status", "a.json") }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -22,15 +23,16 @@ func uninstallCommand() command {
 		text: `
 Removes, in this order, the conflist, the tunnel with its routes, the bridge, the status
 file, and the plugins, and prints a line for each. It can be repeated. End the agent first:
-it would repair what is removed.
+as long as one of the network runs on this host, nothing is removed.
 
 The conflist is ours when it is that of -network, whatever else is in it; tunnel and bridge
 when they have our mark; a plugin when it is recorded, and it is removed when it is still
 what was installed. The file of -status-file is taken for ours.
 
 As long as pods are attached, nothing is removed: a runtime needs conflist and plugins to
-delete them. Nor is anything when conflist or bridge are somebody else's, unless they are
-left out by an empty flag. Every other error is told, and what does not depend on it is
+delete them. When one is attached while the conflist is removed, that is put back. Nor is
+anything removed when conflist or bridge are somebody else's, unless they are left out by
+an empty flag. Every other error is told, and what does not depend on it is
 removed; the plugins go only when all the rest is gone.`,
 		flags: func(o *options, f *flag.FlagSet, _ environment) {
 			o.nameFlags(f)
@@ -54,11 +56,16 @@ removed; the plugins go only when all the rest is gone.`,
 
 // uninstall is the work of the command. What was removed it says, in error too.
 func (o options) uninstall(ctx context.Context, said io.Writer) error {
-	if err := o.obstacles(); err != nil {
+	unlock, err := tryLock(lockDir, o.network)
+	if err != nil {
+		return fmt.Errorf("nothing is removed: %w", err)
+	}
+	defer unlock()
+	if err := cmp.Or(o.putBack(), o.obstacles()); err != nil {
 		return fmt.Errorf("nothing is removed: %w", err)
 	}
 	before := o.inventory()
-	err := o.remove(ctx)
+	err = o.remove(ctx)
 	after := o.inventory()
 	for _, thing := range before {
 		if !slices.Contains(after, thing) {
@@ -68,17 +75,21 @@ func (o options) uninstall(ctx context.Context, said io.Writer) error {
 	return err
 }
 
+// remove begins with the conflist, so that no more pods come, and is sure of that before
+// anything else goes.
 func (o options) remove(ctx context.Context) error {
-	var conflist string
-	if o.conflist != "" {
-		conflist = o.conflistPath()
+	aside, err := o.setAside()
+	if aside {
+		err = o.awaitPods(ctx)
 	}
-	err := errors.Join(
-		removeFile(ctx, conflist),
-		o.removeTunnel(ctx),
-		o.removeBridge(ctx),
-		removeFile(ctx, o.status),
-	)
+	if err != nil {
+		return fmt.Errorf("nothing is removed: %w", errors.Join(err, o.putBack()))
+	}
+	err = errors.Join(o.removeTunnel(ctx), o.removeBridge(ctx), removeFile(ctx, o.status))
+	if late := o.latePods(ctx); late != nil {
+		return errors.Join(err, late, o.putBack())
+	}
+	err = errors.Join(err, o.removeConflist(ctx))
 	if o.binDir == "" {
 		return err
 	}
@@ -91,6 +102,13 @@ func (o options) remove(ctx context.Context) error {
 		return err
 	}
 	return executables.Cleanup(ctx)
+}
+
+func (o options) removeConflist(ctx context.Context) error {
+	if o.conflist == "" {
+		return nil
+	}
+	return errors.Join(removeFile(ctx, o.conflistPath()), removeFile(ctx, o.asidePath()))
 }
 
 // removeFile removes a file that the agent kept, and what a crash left of it. "" is none.
