@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -71,7 +72,8 @@ func TestBrokenPlugins(t *testing.T) {
 			}
 			r, err := cnitest.Examine(t.Context(), brokenTarget(t, b.kind, b.fault), o)
 			require.NoError(t, err)
-			if !assert.ElementsMatch(t, b.cases, caught(r)) {
+			found := slices.DeleteFunc(caught(r), func(id string) bool { return slices.Contains(b.follow, id) })
+			if !assert.ElementsMatch(t, b.cases, found) {
 				for _, o := range r.Outcomes {
 					t.Logf("%s %s: %s%s", o.Verdict, o.ID(), o.Seen, o.Reason)
 				}
@@ -81,16 +83,19 @@ func TestBrokenPlugins(t *testing.T) {
 	}
 }
 
-// groups matches the cases of the groups that find the fault: those which could mistake
-// one rule for another.
+// groups matches the cases that could mistake one rule for another: those of the groups
+// that find the fault. Where cases take long it is those alone that find it.
 func (b brokenPlugin) groups() string {
-	var groups []string
+	var some []string
 	for _, id := range b.cases {
-		group, _, _ := strings.Cut(id, "/")
-		groups = append(groups, group)
+		group, name, _ := strings.Cut(id, "/")
+		if slices.Contains([]string{"delegation", "concurrency", "faults"}, group) {
+			some = append(some, group+"/"+regexp.QuoteMeta(name)+"$")
+		} else {
+			some = append(some, group+"/")
+		}
 	}
-	slices.Sort(groups)
-	return "^(" + strings.Join(slices.Compact(groups), "|") + ")/"
+	return "^(" + strings.Join(some, "|") + ")"
 }
 
 // TestEveryFaultIsUsed: the program has no other faults than the test.

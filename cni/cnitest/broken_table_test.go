@@ -5,14 +5,23 @@ package cnitest_test
 type brokenPlugin struct {
 	fault, kind string
 	cases       []string
+	follow      []string // cases of other groups that may stumble over what follows from the fault
+}
+
+// so says which these are.
+func (b brokenPlugin) so(follow ...string) brokenPlugin {
+	b.follow = follow
+	return b
 }
 
 // brokenPlugins lists them, in the order of the cases.
 func brokenPlugins() []brokenPlugin {
-	b := func(kind, fault string, cases ...string) brokenPlugin { return brokenPlugin{fault, kind, cases} }
+	b := func(kind, fault string, cases ...string) brokenPlugin {
+		return brokenPlugin{fault: fault, kind: kind, cases: cases}
+	}
 	return []brokenPlugin{
 		b("chained", "prints-a-log-line", "protocol/result"),
-		b("chained", "fails-with-status-0", "protocol/exit-status"),
+		b("bridge", "fails-with-status-0", "protocol/exit-status"),
 		b("chained", "prints-no-error", "protocol/error"),
 		b("chained", "error-without-version", "protocol/error-version"),
 		b("chained", "error-with-code-8", "protocol/error-code"),
@@ -32,10 +41,34 @@ func brokenPlugins() []brokenPlugin {
 		b("chained", "any-version-served", "version/unsupported"),
 		b("chained", "version-unheard-of", "version/known"),
 
+		b("ipam", "result-without-version-in-0.1.0", "results/0.1.0"),
+		b("ipam", "result-without-version-in-0.2.0", "results/0.2.0"),
+		b("chained", "result-without-version-in-0.3.0", "results/0.3.0"),
+		b("chained", "result-without-version-in-0.3.1", "results/0.3.1"),
+		b("chained", "result-without-version-in-0.4.0", "results/0.4.0"),
+		b("chained", "result-without-version-in-1.0.0", "results/1.0.0"),
+		b("chained", "result-without-version-in-1.1.0", "results/1.1.0"),
+		b("chained", "result-of-1.0.0-with-mtu", "results/newer-keys"),
+		b("bridge", "result-without-mac-of-the-host", "results/interfaces"),
+		b("bridge", "sandbox-rewritten", "results/sandbox"),
+		b("bridge", "address-made-up", "results/addresses"),
+		b("bridge", "route-made-up", "results/routes"),
+		b("ipam", "ipam-lists-interfaces", "results/abbreviated"),
+		b("chained", "nameservers-turned-round", "results/dns"),
+
+		b("bridge", "interface-stays-down", "add/creates-interface"),
+		b("bridge", "existing-interface-replaced", "add/existing-interface"),
+		b("bridge", "second-add-takes-the-first", "add/repeated"),
+		b("chained", "no-add-after-del", "add/after-del"),
+		b("bridge", "one-interface-only", "add/second-interface"),
+		b("bridge", "failed-add-leaves-link", "add/failure-leaves-nothing"),
+		b("bridge", "failed-add-confuses-del", "add/failure-del"),
+
 		b("chained", "del-prints", "del/succeeds"),
 		b("chained", "del-in-namespace-leaves-file", "del/leaves-nothing"),
 		b("chained", "second-del-fails", "del/repeated"),
 		b("chained", "unknown-del-fails", "del/never-added"),
+		b("chained", "del-takes-all-of-the-container", "del/one-of-two"),
 		b("chained", "del-needs-namespace", "del/no-namespace"),
 		b("chained", "del-without-namespace-leaves-file", "del/no-namespace-leaves-nothing"),
 		b("bridge", "masquerade-left", "del/masquerade"),
@@ -66,7 +99,45 @@ func brokenPlugins() []brokenPlugin {
 		b("chained", "gc-spares-the-first-only", "gc/keeps-valid"),
 		b("chained", "gc-reads-one-key", "gc/tag-key"),
 		b("chained", "gc-does-nothing", "gc/removes-stale"),
-		b("bridge", "gc-not-forwarded", "gc/frees-addresses", "gc/removes-stale", "gc/empty-list"),
-		b("ipam", "gc-takes-empty-for-missing", "gc/empty-list", "gc/frees-addresses"),
+		b("ipam", "gc-takes-empty-for-missing", "gc/empty-list"),
+
+		b("chained", "dns-of-others-dropped", "chaining/keeps-previous"),
+		b("bridge", "result-of-its-own", "chaining/behind-another"),
+		b("chained", "mtu-not-restored", "del/leaves-nothing"),
+		b("chained", "check-knows-the-dns", "chaining/check"),
+
+		b("bridge", "first-directory-only", "delegation/search-path"),
+		b("bridge", "delegate-without-arguments", "delegation/environment"),
+		b("bridge", "delegate-without-unknown-keys", "delegation/configuration"),
+		b("bridge", "another-address", "delegation/result"),
+		b("bridge", "standard-error-dropped", "delegation/standard-error"),
+		b("bridge", "type-with-path-mended", "delegation/type"),
+		b("bridge", "del-not-forwarded", "delegation/del"),
+		b("bridge", "check-not-forwarded", "delegation/check"),
+		b("bridge", "gc-not-forwarded", "delegation/gc", "gc/frees-addresses", "gc/removes-stale"),
+		b("bridge", "status-not-forwarded", "delegation/status", "status/delegate-missing", "status/exhausted"),
+		b("bridge", "del-without-namespace-not-forwarded", "delegation/del-no-namespace", "del/no-namespace-leaves-nothing"),
+		b("bridge", "delegate-add-forgiven", "delegation/add-error"),
+		b("bridge", "delegate-del-forgiven", "delegation/del-error"),
+		b("bridge", "delegate-check-forgiven", "delegation/check-error"),
+		b("bridge", "delegate-gc-forgiven", "delegation/gc-error"),
+		b("bridge", "delegate-status-forgiven", "delegation/status-error"),
+		b("bridge", "no-del-after-failed-delegate", "delegation/add-error-del"),
+		b("bridge", "no-del-after-delegate", "delegation/undo"),
+
+		b("ipam", "address-out-of-range", "ipam/distinct"),
+		b("ipam", "second-add-frees-the-first", "ipam/second-add"),
+		b("ipam", "first-range-kept", "ipam/failure-leaves-nothing"),
+		b("ipam", "del-without-namespace-frees-nothing", "ipam/del-frees", "del/no-namespace-leaves-nothing"),
+		b("ipam", "del-frees-all-of-the-container", "ipam/del-own", "del/one-of-two"),
+		b("ipam", "ipam-touches-the-container", "ipam/hands-off"),
+
+		b("chained", "one-add-at-a-time", "concurrency/add", "concurrency/storm"),
+		b("chained", "del-of-many", "concurrency/del").so("concurrency/storm"),
+		b("chained", "check-during-add-fails", "concurrency/storm"),
+		b("chained", "del-races", "concurrency/del-of-one"),
+
+		b("chained", "add-in-two-steps", "faults/killed-add"),
+		b("chained", "del-in-two-steps", "faults/killed-del"),
 	}
 }

@@ -15,7 +15,7 @@ What [cnitest](../cni/cnitest), the conformance kit, finds in the reference plug
 A cell counts cases: those that were kept, after **−** the broken ones, of rules that must be kept, and after ~ those that got a warning,
 of rules that should be kept. Cases that do not apply to a plugin are not counted; – says that none of the group does.
 A number is no mark: many cases are about what happens when the world around a plugin misbehaves, and one fault may break several.
-The numbers of rules are those that ` + "`cnisanity -list`" + ` explains.
+[conformance-rules.md](conformance-rules.md) has what each case is about.
 `
 
 // document renders the record.
@@ -25,7 +25,6 @@ func (r *conformance) document() string {
 	r.table(&s)
 	r.findings(&s)
 	r.caseTable(&s)
-	r.caseList(&s)
 	return s.String()
 }
 
@@ -93,17 +92,4 @@ func (r *conformance) caseTable(s *strings.Builder) {
 func caseRow(s *strings.Builder, name string, n map[cnitest.Strength]int) {
 	must, should, may := n[cnitest.Must], n[cnitest.Should], n[cnitest.May]
 	fmt.Fprintf(s, "| %s | %d | %d | %d | %d |\n", name, must+should+may, must, should, may)
-}
-
-// caseList lists the cases with their rules.
-func (r *conformance) caseList(s *strings.Builder) {
-	for _, group := range r.groups() {
-		fmt.Fprintf(s, "\n### %s\n\n| case | rules | | about |\n|---|---|---|---|\n", group)
-		for _, c := range r.Cases {
-			if c.Group == group {
-				rows := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(c.Rows)), ", "), "[]")
-				fmt.Fprintf(s, "| `%s` | %s | %s | %s |\n", c.Name, rows, c.Strength, c.About)
-			}
-		}
-	}
 }

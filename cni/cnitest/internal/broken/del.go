@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/cnikit/cnikit/cni"
 )
@@ -22,6 +24,14 @@ func delFaults() map[string]fault {
 		"unknown-del-fails": delChecked(func(inv cni.Invocation) bool {
 			return previous(inv) != nil || exists(recordOf(inv))
 		}, "there is no such attachment"),
+		"del-takes-all-of-the-container": around("chained", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
+			for _, path := range records(dataDir(inv)) {
+				if strings.HasPrefix(filepath.Base(path), inv.ContainerID) {
+					_ = remove(path)
+				}
+			}
+			return next(inv)
+		}),
 		"del-needs-namespace": delChecked(func(inv cni.Invocation) bool { return inv.NetNS != "" }, "CNI_NETNS is missing"),
 		"del-needs-previous-result": delChecked(func(inv cni.Invocation) bool {
 			return previous(inv) != nil || !exists(recordOf(inv))

@@ -1,10 +1,6 @@
 package main
 
-import (
-	"context"
-
-	"github.com/cnikit/cnikit/cni"
-)
+import "github.com/cnikit/cnikit/cni"
 
 func gcFaults() map[string]fault {
 	return map[string]fault{
@@ -29,12 +25,6 @@ func gcFaults() map[string]fault {
 		"gc-does-nothing": around("chained", cni.CommandGC, func(cni.Invocation, serve) ([]byte, error) {
 			return nil, nil
 		}),
-		"gc-not-forwarded": {on: "bridge", delegate: func(ctx context.Context, plugin string, inv cni.Invocation, next cni.Executor) ([]byte, error) {
-			if inv.Command == cni.CommandGC {
-				return nil, nil
-			}
-			return next.Execute(ctx, plugin, inv)
-		}},
 		"gc-takes-empty-for-missing": around("ipam", cni.CommandGC, func(inv cni.Invocation, next serve) ([]byte, error) {
 			if len(attachments(inv, "cni.dev/valid-attachments")) == 0 {
 				return nil, nil

@@ -1,6 +1,6 @@
 // Command broken is a CNI plugin with one fault, to test the conformance kit with. Under
-// the names broken-chained, broken-bridge, broken-ipam and broken-meta it is a sound
-// plugin of that kind; the fault that FAULT names in the environment breaks one rule of
+// the names broken-chained, broken-bridge and broken-ipam it is a sound plugin of that
+// kind; the fault that FAULT names in the environment breaks one rule of
 // the specification, and no other as far as rules can be told apart. With the argument
 // "faults" it lists the faults and the kinds that they are in.
 package main
@@ -58,7 +58,8 @@ type fault struct {
 func faults() map[string]fault {
 	all := map[string]fault{}
 	for _, group := range []map[string]fault{
-		protocolFaults(), versionFaults(), delFaults(), checkFaults(), statusFaults(), gcFaults(),
+		protocolFaults(), versionFaults(), resultsFaults(), addFaults(), delFaults(), checkFaults(), statusFaults(), gcFaults(),
+		chainingFaults(), delegationFaults(), ipamFaults(), concurrencyFaults(), killFaults(),
 	} {
 		maps.Copy(all, group)
 	}

@@ -80,7 +80,13 @@ func chained() cni.Plugin[chainedConfig] {
 			_, err := os.Stat(record(r.Config.DataDir, r.ContainerID, r.IfName))
 			return err
 		},
-		Status: cni.Ready[chainedConfig],
+		Status: func(_ context.Context, r *cni.Request[chainedConfig]) error {
+			trial := filepath.Join(r.Config.DataDir, "trial")
+			if err := os.WriteFile(trial, nil, 0o600); err != nil {
+				return cni.Errorf(cni.CodeNotAvailable, "%w", err)
+			}
+			return os.Remove(trial)
+		},
 		GC: func(_ context.Context, r *cni.Request[chainedConfig]) error {
 			return retain(r.Config.DataDir, r.Valid)
 		},

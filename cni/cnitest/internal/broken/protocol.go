@@ -16,7 +16,7 @@ func protocolFaults() map[string]fault {
 				c.stdout = slices.Concat([]byte("attached\n"), c.stdout)
 			}
 		}),
-		"fails-with-status-0": {on: "chained", process: func(c *call, serve func()) {
+		"fails-with-status-0": {on: "bridge", process: func(c *call, serve func()) {
 			serve()
 			if plainFile(c) {
 				c.exit = 0
