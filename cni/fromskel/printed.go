@@ -3,6 +3,7 @@ package fromskel
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"github.com/cnikit/cnikit/cni"
@@ -59,17 +60,20 @@ func protocolDocuments(printed []byte) (found []document) {
 	return nil
 }
 
-// documentsIn finds the outermost JSON objects in a text.
+// documentsIn finds the outermost JSON objects in a text. It gives up on what would
+// have to be read over and over, such as a nest that never ends.
 func documentsIn(text []byte) (all []document) {
-	for at := 0; ; {
+	const patience = 64 // readings of the whole text
+	for at, wasted := 0, 0; wasted <= patience*len(text); {
 		next := bytes.IndexByte(text[at:], '{')
 		if next < 0 {
-			return all
+			break
 		}
 		at += next
 		d := document{from: at}
 		decoder := json.NewDecoder(bytes.NewReader(text[at:]))
-		if decoder.Decode(&d.members) != nil {
+		if err := decoder.Decode(&d.members); err != nil {
+			wasted += readFor(err, len(text)-at)
 			at++
 			continue
 		}
@@ -77,6 +81,16 @@ func documentsIn(text []byte) (all []document) {
 		d.to = at
 		all = append(all, d)
 	}
+	return all
+}
+
+// readFor is how much was read of a text for the error.
+func readFor(err error, all int) int {
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return int(syntax.Offset)
+	}
+	return all
 }
 
 func (d document) has(keys ...string) bool {
