@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -67,20 +66,17 @@ func TestRunNeedsThePluginsThatItIsToKeep(t *testing.T) {
 
 // A program that may not do it says at once what it needs.
 func TestPrivilegesAreNeeded(t *testing.T) {
-	testenv.Root(t)
-	program, err := os.Open(agentProgram(t))
-	require.NoError(t, err)
-	defer program.Close()
-	dir := t.TempDir()
+	testenv.NetAdmin(t)
+	setpriv := testenv.Tool(t, "setpriv")
+	dir := filepath.Join(t.TempDir(), "closed")
+	require.NoError(t, os.Mkdir(dir, 0o500))
 	for want, args := range map[string][]string{
 		"run as root (CAP_NET_ADMIN and CAP_SYS_ADMIN; this process has 0x0000000000000000)": {"run", "-node", "a"},
 		"not permitted to configure the network: run as root ":                               {"uninstall"},
 		"permission denied; run as root, or as the owner of the directories":                 {"install", "-bin-dir", filepath.Join(dir, "bin"), "-executables", imageDir(t)},
 	} {
-		cmd := exec.CommandContext(t.Context(), "/proc/self/fd/3", args...)
-		cmd.ExtraFiles = []*os.File{program} // it lies where the user cannot go
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		out, err := cmd.CombinedOutput()
+		args = append([]string{"--bounding-set=-all", "--inh-caps=-all", agentProgram(t)}, args...)
+		out, err := exec.CommandContext(t.Context(), setpriv, args...).CombinedOutput()
 		require.Error(t, err)
 		assert.Contains(t, string(out), want)
 	}
