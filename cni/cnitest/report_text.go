@@ -70,11 +70,28 @@ func (t *text) groups() {
 				outcomes = append(outcomes, o)
 			}
 		}
-		fmt.Fprintf(t, "  %-*s %s\n", width, group, counts(outcomes, true))
+		fmt.Fprintf(t, "  %-*s%s\n", width, group, t.columns(outcomes))
 		if t.o.Verbose {
 			t.cases(outcomes)
 		}
 	}
+}
+
+// columns tells how many outcomes have each verdict, with a place for each.
+func (t *text) columns(outcomes []Outcome) string {
+	r := Report{Outcomes: outcomes}
+	var s strings.Builder
+	gap := 0
+	for _, v := range verdicts() {
+		column := fmt.Sprintf(" %3d %s ", r.Count(v), v)
+		if r.Count(v) == 0 {
+			gap += len(column)
+			continue
+		}
+		fmt.Fprintf(&s, "%*s%s", gap, "", t.verdict(v, strings.TrimRight(column, " ")))
+		gap = 1
+	}
+	return s.String()
 }
 
 func (t *text) cases(outcomes []Outcome) {

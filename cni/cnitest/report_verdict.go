@@ -32,7 +32,7 @@ func (r *Report) Groups() []string {
 
 // summary is the verdict in one line.
 func (r *Report) summary() string {
-	return fmt.Sprintf("%s %s: %s, in %s", r.Plugin, r.sentence(), counts(r.Outcomes, false), r.Took.Round(100*time.Millisecond))
+	return fmt.Sprintf("%s %s: %s, in %s", r.Plugin, r.sentence(), counts(r.Outcomes), r.Took.Round(100*time.Millisecond))
 }
 
 func (r *Report) sentence() string {
@@ -50,29 +50,23 @@ func (r *Report) sentence() string {
 	}
 }
 
-// counts tells how many outcomes have each verdict, in columns or as prose.
-func counts(outcomes []Outcome, columns bool) string {
+// counts tells how many outcomes have each verdict.
+func counts(outcomes []Outcome) string {
 	r := Report{Outcomes: outcomes}
 	var parts []string
-	for _, v := range []Verdict{Kept, Broken, Warned, FailedToRun, Skipped} {
-		part := fmt.Sprintf("%d %s", r.Count(v), v)
-		switch {
-		case columns && r.Count(v) > 0:
-			parts = append(parts, fmt.Sprintf("%3d %s", r.Count(v), v))
-		case columns && v != FailedToRun:
-			parts = append(parts, strings.Repeat(" ", len(fmt.Sprintf("%3d %s", 0, v))))
-		case !columns && r.Count(v) > 0:
-			parts = append(parts, part)
+	for _, v := range verdicts() {
+		if n := r.Count(v); n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, v))
 		}
-	}
-	if columns {
-		return strings.TrimRight(strings.Join(parts, "  "), " ")
 	}
 	if len(parts) == 0 {
 		return "no case was run"
 	}
 	return strings.Join(parts, ", ")
 }
+
+// verdicts are all verdicts in the order of reports.
+func verdicts() []Verdict { return []Verdict{Kept, Broken, Warned, Skipped, FailedToRun} }
 
 // citation tells how binding a case is, its rules by number, and where in the
 // specification they stand.
