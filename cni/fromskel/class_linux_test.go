@@ -128,7 +128,7 @@ func configurationClasses() []class {
 		},
 	}, {
 		"A configuration that does not decode into the plugin's type",
-		"It is invalid (7), and the function does not run. The callback of this test decodes for itself, and reports what it likes (6).",
+		"It is invalid (7), and the function does not run. The list of attachments is looked at for GC alone. The callback of this test decodes all for itself, and reports what it likes (6).",
 		when("stdin", "with a list for do", "with bad attachments", "with a number for a type"),
 	}}
 }
