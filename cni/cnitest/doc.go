@@ -32,6 +32,6 @@
 // every function that needs the kernel returns an error that matches
 // [errors.ErrUnsupported].
 //
-// The package is for tests and demonstrations. It is no container runtime: attaching
-// is the task of package cni/chain.
+// The package is for tests and demonstrations. It is no container runtime for anything
+// else: attaching is the task of package cni/chain.
 package cnitest

@@ -8,6 +8,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/internal/nft"
 	"github.com/cnikit/cnikit/internal/nl"
 )
 
@@ -114,6 +115,15 @@ func checkBroken() []kase {
 			},
 			profiles: attaching,
 			run:      checkExpectation,
+		},
+		{
+			CaseInfo: CaseInfo{
+				Name: "rules-gone", Rows: []int{64}, Strength: Should,
+				About: "CHECK fails when the firewall rules that the ADD made are gone from the node.",
+				Fix:   "look in CHECK for the rules and chains of this container, as ADD made them, and fail if one is missing: a firewall that was restarted has lost them",
+			},
+			profiles: []Profile{ProfileInterface, ProfileChained, ProfileMeta},
+			run:      checkRulesGone,
 		},
 		{
 			CaseInfo: CaseInfo{
@@ -293,6 +303,19 @@ func checkExpectation(p *probe) {
 	if got := p.do(r); got.exit == 0 {
 		p.broken("prevResult says that %s has 203.0.113.7/24, which it has not, and CHECK: %s", a.ifname, got)
 	}
+}
+
+func checkRulesGone(p *probe) {
+	a := p.container()
+	p.prepare(a)
+	before := p.look()
+	p.needAdd(a)
+	p.needed(p.check(a))
+	if !strings.Contains(before.Diff(p.look()), "+ node: nft rule ") {
+		p.skip("ADD adds no rule that nf_tables shows")
+	}
+	p.can(nft.Flush(p.node.ns))
+	p.mustNotice(a, "all rules are deleted from the node's nf_tables")
 }
 
 func checkReservationGone(p *probe) {

@@ -62,7 +62,8 @@ func delegationCalls() []kase {
 				About: "What the delegate writes to standard error reaches that of the plugin.",
 				Fix:   "connect the delegate's standard error to the plugin's own",
 			},
-			run: delegationStderr,
+			needs: []need{aProcess},
+			run:   delegationStderr,
 		},
 		{
 			CaseInfo: CaseInfo{

@@ -6,4 +6,6 @@
 // expression it does not know. It reads identities, not contents: what a rule
 // matches is named, not decoded, and counters are left out, so that two lists of an
 // unchanged rule set are equal whatever traffic passed in between.
+//
+// [Flush] takes everything away, for tests of who should notice.
 package nft

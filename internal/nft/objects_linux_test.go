@@ -43,6 +43,20 @@ func TestObjects(t *testing.T) {
 	require.Empty(t, list(t, ns))
 }
 
+func TestFlush(t *testing.T) {
+	testenv.NetAdmin(t)
+	ns := newNS(t)
+	require.NoError(t, nft.Flush(ns), "nothing to delete is no error")
+	conn, err := nftables.New(nftables.WithNetNSFd(ns.Fd()))
+	require.NoError(t, err)
+	for _, family := range []nftables.TableFamily{nftables.TableFamilyINet, nftables.TableFamilyIPv4} {
+		write(t, conn, conn.AddTable(&nftables.Table{Name: "left", Family: family}))
+	}
+	require.NotEmpty(t, list(t, ns))
+	require.NoError(t, nft.Flush(ns))
+	require.Empty(t, list(t, ns))
+}
+
 func write(t *testing.T, conn *nftables.Conn, table *nftables.Table) {
 	t.Helper()
 	chain := conn.AddChain(&nftables.Chain{

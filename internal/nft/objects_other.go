@@ -13,3 +13,8 @@ import (
 func Objects(*netns.NS) ([]Object, error) {
 	return nil, fmt.Errorf("list nftables objects: %w", errors.ErrUnsupported)
 }
+
+// Flush needs Linux.
+func Flush(*netns.NS) error {
+	return fmt.Errorf("flush nftables: %w", errors.ErrUnsupported)
+}
