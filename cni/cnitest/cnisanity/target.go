@@ -257,15 +257,24 @@ func (t *target) has(name string) bool {
 	})
 }
 
-// needed are the directories that the plugin and the kit have to see.
+// needed are the directories that the plugin and the kit have to see: also those in
+// which executables really are that are links in the search path.
 func (t *target) needed() []string {
 	needed := append(slices.Concat(t.Path, t.share), os.TempDir())
 	files := []string{t.executable}
 	if own, err := os.Executable(); err == nil {
 		files = append(files, own)
 	}
+	for _, dir := range t.Path {
+		entries, _ := os.ReadDir(dir) // what is not there is missed by who needs it
+		for _, entry := range entries {
+			if entry.Type()&os.ModeSymlink != 0 {
+				files = append(files, filepath.Join(dir, entry.Name()))
+			}
+		}
+	}
 	for _, file := range files {
-		if resolved, err := filepath.EvalSymlinks(file); err == nil {
+		if resolved, err := filepath.EvalSymlinks(file); err == nil && !slices.Contains(needed, filepath.Dir(resolved)) {
 			needed = append(needed, filepath.Dir(resolved))
 		}
 	}

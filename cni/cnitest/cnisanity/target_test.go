@@ -109,8 +109,9 @@ func TestWhatTheRuntimeGives(t *testing.T) {
 
 // TestNeededIsWhereThingsReallyAre: what is only a link there is found behind it.
 func TestNeededIsWhereThingsReallyAre(t *testing.T) {
-	behind, dir := programs(t, "multi"), t.TempDir()
+	behind, ipam, dir := programs(t, "multi"), programs(t, "ipam"), t.TempDir()
 	require.NoError(t, os.Symlink(filepath.Join(behind, "multi"), filepath.Join(dir, "bridge")))
+	require.NoError(t, os.Symlink(filepath.Join(ipam, "ipam"), filepath.Join(dir, "host-local")))
 	got := targetOf(t, "-plugin", filepath.Join(dir, "bridge"), "-share", "/run/daemon")
-	require.Subset(t, got.needed(), []string{dir, behind, "/run/daemon", os.TempDir()})
+	require.Subset(t, got.needed(), []string{dir, behind, ipam, "/run/daemon", os.TempDir()})
 }
