@@ -30,6 +30,7 @@ func brokenPlugins() []brokenPlugin {
 		b("chained", "help-instead-of-error", "protocol/no-command"),
 		b("chained", "missing-variable-not-named", "protocol/missing-variables"),
 		b("chained", "container-id-mended", "protocol/container-id"),
+		b("chained", "network-name-mended", "protocol/network-name"),
 		b("bridge", "interface-name-shortened", "protocol/interface-name"),
 		b("chained", "arguments-in-order-only", "protocol/arguments"),
 		b("chained", "add-needs-path", "protocol/optional-variables"),

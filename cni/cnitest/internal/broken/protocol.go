@@ -72,6 +72,12 @@ func protocolFaults() map[string]fault {
 			}
 			serve()
 		}},
+		"network-name-mended": {on: "chained", process: func(c *call, serve func()) {
+			if name := c.config().text("name"); name != "" {
+				c.configure("name", strings.Map(alphanumeric, name))
+			}
+			serve()
+		}},
 		"interface-name-shortened": {on: "bridge", process: func(c *call, serve func()) {
 			if name := c.env["CNI_IFNAME"]; len(name) > 15 {
 				c.env["CNI_IFNAME"] = name[:15]
