@@ -85,6 +85,7 @@ func brokenPlugins() []brokenPlugin {
 		b("bridge", "check-misses-address", "check/address-gone"),
 		b("bridge", "check-misses-route", "check/route-gone"),
 		b("bridge", "check-expects-what-is-there", "check/expectation"),
+		b("chained", "check-misses-rules", "check/rules-gone"),
 		b("ipam", "check-misses-reservation", "check/reservation-gone"),
 
 		b("chained", "status-fails", "status/ready"),

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"net"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 
@@ -51,11 +55,42 @@ func checkFaults() map[string]fault {
 			}
 			return next(inv)
 		}),
+		"check-misses-rules": {on: "chained", handle: masqueradeEach},
 		"check-misses-reservation": around("ipam", cni.CommandCheck, func(inv cni.Invocation, next serve) ([]byte, error) {
 			_, _ = next(inv)
 			return nil, nil
 		}),
 	}
+}
+
+// masqueradeEach has a rule for each attachment, which CHECK does not look at.
+func masqueradeEach(ctx context.Context, inv cni.Invocation, next cni.Handler) ([]byte, error) {
+	before := records(dataDir(inv))
+	out, err := next.Handle(ctx, inv)
+	if err != nil {
+		return out, err
+	}
+	after := records(dataDir(inv))
+	for _, path := range after {
+		if !slices.Contains(before, path) {
+			err = masquerade(tableOf(path))
+		}
+	}
+	for _, path := range before {
+		if !slices.Contains(after, path) {
+			_ = unmasquerade(tableOf(path))
+		}
+	}
+	if err != nil {
+		return nil, cni.AsError(err)
+	}
+	return out, nil
+}
+
+// tableOf is the name of the nftables table for an attachment's file.
+func tableOf(path string) string {
+	id, ifName, _ := strings.Cut(filepath.Base(path), "@")
+	return id[:min(len(id), 12)] + ifName
 }
 
 // checkChecked is a CHECK that fails unless a condition holds.

@@ -79,7 +79,7 @@ func leaveMasquerade(ctx context.Context, inv cni.Invocation, next cni.Handler) 
 	if err != nil || !masquerades {
 		return out, err
 	}
-	table := "masquerade-" + inv.ContainerID[:12] + inv.IfName
+	table := tableOf(recordOf(inv))
 	switch {
 	case inv.Command == cni.CommandAdd:
 		return out, masquerade(table)
