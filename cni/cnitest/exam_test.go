@@ -118,3 +118,24 @@ func TestCasesAreComplete(t *testing.T) {
 		require.Contains(t, []cnitest.Strength{cnitest.Must, cnitest.Should, cnitest.May}, c.Strength, c.ID())
 	}
 }
+
+// TestPluginsBeforeAreNotBlamedOnTheOneUnderTest: what they keep for an attachment stays.
+func TestPluginsBeforeAreNotBlamedOnTheOneUnderTest(t *testing.T) {
+	testenv.NetAdmin(t)
+	testenv.Tool(t, "sh")
+	before := &cnitest.Scripted{Replies: map[cni.Command]cnitest.Reply{cni.CommandAdd: {
+		Stdout: `{"cniVersion": "1.0.0"}`,
+		First:  `echo taken >"$(sed 's/.*"state":"\([^"]*\)".*/\1/' "$home/calls/$n/stdin")/$CNI_CONTAINERID"`,
+	}}}
+	dir := t.TempDir()
+	require.NoError(t, before.Install(dir, "before"))
+	r, err := cnitest.Examine(t.Context(), cnitest.Target{
+		Plugin: "passing", Handler: passing(), Path: []string{dir}, Profile: cnitest.ProfileChained,
+		Config: []byte(`{"cniVersion": "1.0.0", "name": "net", "plugins": [{"type": "before", "state": "{{dir}}"}, {"type": "passing"}]}`),
+	}, cnitest.Options{Run: "^del/"})
+	require.NoError(t, err)
+	require.Equal(t, len(r.Outcomes), r.Count(cnitest.Kept), "%+v", r.Outcomes)
+	calls, err := before.Calls()
+	require.NoError(t, err)
+	require.NotEmpty(t, calls)
+}

@@ -184,13 +184,13 @@ func delNoNamespaceLeavesNothing(p *probe) {
 	p.nothingLeft("after ADD and a DEL without namespace", before, a, bystander)
 }
 
-// usualOutside is usual without the container of a, which is about to vanish. What the
-// plugins before the one under test made on the node vanishes with it.
+// usualOutside is usual without the container of a, which is about to vanish, and with it
+// some of what the plugins before the one under test made.
 func (p *probe) usualOutside(a *attachment) (bystander *attachment, before State) {
 	bystander = p.attached()
-	before = p.look(bystander)
+	a.early = p.look(bystander)
 	p.prepare(a)
-	return bystander, before
+	return bystander, p.look(bystander)
 }
 
 func delMasquerade(p *probe) {
@@ -204,7 +204,10 @@ func delMasquerade(p *probe) {
 		p.skip("ADD with ipMasq adds no rule that nf_tables shows")
 	}
 	p.needed(p.delGone(a))
-	left := p.await(func() string { return onlyRules(before.Diff(p.look(bystander))) })
+	left := p.await(func() string {
+		now := p.look(bystander)
+		return onlyRules(common(before.Diff(now), a.early.Diff(now)))
+	})
 	if left != "" {
 		p.broken("after ADD with ipMasq and a DEL without namespace, these are left:\n%s", excerpt(left))
 	}

@@ -100,6 +100,9 @@ type attachment struct {
 	result     document    // of the last ADD that succeeded
 	parsed     *cni.Result // the same
 	args       cni.Args
+
+	early     State    // a look from before the plugins before the one under test ran
+	mentioned []string // files that name the container because of them
 }
 
 func (a *attachment) String() string { return a.id[:12] + "/" + a.ifname }

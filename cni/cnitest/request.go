@@ -126,6 +126,7 @@ func (p *probe) prepare(a *attachment) {
 		}
 		a.previous = r.document()
 	}
+	a.mentioned = p.mentions(a)
 }
 
 // versionRequest asks for versions.

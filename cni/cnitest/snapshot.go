@@ -100,14 +100,31 @@ func (p *probe) mentions(a *attachment) []string {
 	return found
 }
 
-// nothingLeft notes what is left of an attachment since a look from before.
+// nothingLeft notes what is left of an attachment since a look from before. What the
+// plugins before the one under test made for it may be there or have gone.
 func (p *probe) nothingLeft(what string, before State, a *attachment, containers ...*attachment) {
-	if diff := p.settled(before, containers...); diff != "" {
+	diff := p.await(func() string {
+		now := p.look(containers...)
+		diff := before.Diff(now)
+		if a.early != nil && diff != "" {
+			diff = common(diff, a.early.Diff(now))
+		}
+		return diff
+	})
+	if diff != "" {
 		p.fault("%s: what is there differs from before (+ was left, - went with it):\n%s", what, excerpt(diff))
 	}
-	if files := p.mentions(a); len(files) > 0 {
+	files := slices.DeleteFunc(p.mentions(a), func(file string) bool { return slices.Contains(a.mentioned, file) })
+	if len(files) > 0 {
 		p.fault("%s: files still name the container: %s", what, strings.Join(files, ", "))
 	}
+}
+
+// common are the lines that two differences share.
+func common(a, b string) string {
+	others := strings.Split(b, "\n")
+	lines := slices.DeleteFunc(strings.Split(a, "\n"), func(line string) bool { return !slices.Contains(others, line) })
+	return strings.Join(lines, "\n")
 }
 
 // excerpt moves lines to the right, and shortens a long list.
