@@ -299,6 +299,9 @@ func TestChainAsADelegate(t *testing.T) {
 		})
 		require.ErrorContains(t, err, "plugin not found")
 		assert.NotErrorIs(t, err, cni.ErrPluginNotFound)
+		_, err = cni.Chain(missing{}).Handle(t.Context(), cni.Invocation{Command: cni.CommandStatus})
+		require.ErrorContains(t, err, "plugin not found")
+		assert.NotErrorIs(t, err, cni.ErrPluginNotFound)
 	})
 }
 

@@ -145,8 +145,12 @@ func TestDelegateWithRefuses(t *testing.T) {
 	} {
 		for _, command := range []string{"ADD", "DEL", "CHECK", "STATUS", "GC"} {
 			x := &recorder{}
-			e := run(delegating(x, one(o)), environment(command), network("1.1.0")).failed(t)
+			a := run(delegating(x, one(o)), environment(command), network("1.1.0"))
+			e := a.failed(t)
 			assert.Equal(t, cni.CodeInvalidConfig, e.Code, e.Msg)
+			if strings.Contains(want, "=") {
+				assert.NotContains(t, a.stderr, "DEL", "there is nothing to undo")
+			}
 			assert.Contains(t, e.Msg, want)
 			assert.Empty(t, x.calls)
 		}
@@ -386,9 +390,11 @@ func TestDelegateOfAnOlderVersion(t *testing.T) {
 		"the variables really are at fault": func(string, cni.Invocation) ([]byte, error) { return nil, cni.Errorf(cni.CodeInvalidEnvironment, "no") },
 	} {
 		t.Run("the first refusal is reported/"+name, func(t *testing.T) {
-			p := delegating(&recorder{answer: answer}, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} })
+			x := &recorder{answer: answer}
+			p := delegating(x, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} })
 			e := run(p, environment("CHECK"), network("1.1.0")).failed(t)
 			assert.Contains(t, e.Msg, `plugin "pool" CHECK: `)
+			assert.LessOrEqual(t, len(x.calls), 2, "CHECK is not tried again")
 		})
 	}
 }

@@ -98,6 +98,10 @@ func TestResultSplitOddities(t *testing.T) {
 			[]string{`{"interfaces":[{"name":"a","sandbox":"/n"}]}`, `{"interfaces":[{"name":"b","sandbox":"/n"},{"name":"h"}]}`}},
 		"the host has the name, too": {`{"interfaces":[{"name":"b"},{"name":"a","sandbox":"/n"},{"name":"b","sandbox":"/n"}]}`, []string{"a", "b"},
 			[]string{`{"interfaces":[{"name":"b"},{"name":"a","sandbox":"/n"}]}`, `{"interfaces":[{"name":"b","sandbox":"/n"}]}`}},
+		"a gateway in no subnet": {`{"interfaces":[{"name":"a","sandbox":"/n"},{"name":"b","sandbox":"/n"}],
+			"ips":[{"interface":0,"address":"10.0.0.1/8"},{"interface":1,"address":"11.0.0.1/32","gateway":"169.254.1.1"}],"routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"}]}`, []string{"a", "b"},
+			[]string{`{"interfaces":[{"name":"a","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.0.0.1/8"}]}`,
+				`{"interfaces":[{"name":"b","sandbox":"/n"}],"ips":[{"interface":0,"address":"11.0.0.1/32","gateway":"169.254.1.1"}],"routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"}]}`}},
 		"of the host alone": {`{"interfaces":[{"name":"h"}]}`, []string{"a"}, []string{`{}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
