@@ -15,7 +15,8 @@ What [cnitest](../cni/cnitest), the conformance kit, finds in the reference plug
 A cell counts cases: those that were kept, after **−** the broken ones, of rules that must be kept, and after ~ those that got a warning,
 of rules that should be kept. Cases that do not apply to a plugin are not counted; – says that none of the group does.
 A number is no mark: many cases are about what happens when the world around a plugin misbehaves, and one fault may break several.
-[conformance-rules.md](conformance-rules.md) has what each case is about.
+[conformance-rules.md](conformance-rules.md) has what each case is about. A race that a plugin loses in one run, it may win in the next;
+those of the groups concurrency and faults stay in the record once they were lost, until the plugin's version changes.
 `
 
 // document renders the record.
