@@ -21,8 +21,8 @@ The nodes are read from a file, or with "-source kube" from the Kubernetes API, 
 the rights get, list and watch on nodes.
 
 The status file says in JSON whether pods can be attached ("ready"), why not ("reason"),
-and everything that is wrong, with other nodes too. The conflist names it, so that the
-runtime asks it as well.`,
+and everything that is wrong, with other nodes too, and with this host where the agent does
+not mend it ("warnings"). The conflist names it, so that the runtime asks it as well.`,
 		flags: func(o *options, f *flag.FlagSet, env environment) {
 			o.sourceFlags(f, env)
 			o.nameFlags(f)
