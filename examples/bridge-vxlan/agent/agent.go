@@ -40,12 +40,15 @@ type agent struct {
 	hostHas []netip.Prefix // destinations that the planner knows of; used at the start and by rounds only
 	looked  bool
 
-	updating sync.Mutex // conflist and status follow one thing at a time
-	trouble  []error    // with the source, as it is now
-	unfit    string     // why no pod can be attached by a conflist
-	logged   *report    // what the log says of readiness; nil: nothing yet
-	warnings []string   // of this host, as last looked for
-	before   *report    // what an earlier run has published, while nothing newer is known; nil: nothing, or not ready
+	updating sync.Mutex     // conflist and status follow one thing at a time
+	trouble  []error        // with the source, as it is now
+	unfit    string         // why no pod can be attached by a conflist
+	flaw     string         // why no new conflist can be made, while the one that is there will do
+	kept     []byte         // that one; nil: not needed yet, or none is there
+	madeFor  []netip.Prefix // Pod CIDRs of the conflist that is there; nil: not known
+	logged   *report        // what the log says of readiness; nil: nothing yet
+	warnings []string       // of this host, as last looked for
+	before   *report        // what an earlier run has published, while nothing newer is known; nil: nothing, or not ready
 }
 
 func newAgent(opts options, log *slog.Logger) (*agent, error) {
@@ -126,7 +129,9 @@ func (a *agent) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer a.backend.Close() //nolint:errcheck // what it set up stays
-	a.before = a.lastWords()
+	if a.before = a.lastWords(); a.before != nil {
+		a.madeFor = a.before.PodCIDRs
+	}
 	a.lookAround()
 	a.lookForWarnings()
 	a.update()

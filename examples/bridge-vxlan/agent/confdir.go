@@ -40,6 +40,18 @@ func readConflist(path string) (conflistFile, error) {
 	return c, nil
 }
 
+// ownConflist returns the conflist that is there, nil when there is none of the network.
+func (o options) ownConflist() []byte {
+	if c, err := readConflist(o.conflistPath()); err != nil || c.Name != o.network {
+		return nil
+	}
+	content, err := os.ReadFile(o.conflistPath())
+	if err != nil {
+		return nil
+	}
+	return content
+}
+
 // foreignConflist returns an error when the conflist is not that of the network. None is
 // nobody's.
 func (o options) foreignConflist() error {

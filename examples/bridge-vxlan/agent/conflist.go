@@ -1,11 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/netip"
-	"os"
 	"slices"
 
 	"github.com/cnikit/cnikit/cni"
@@ -13,28 +10,6 @@ import (
 	"github.com/cnikit/cnikit/cni/netif"
 	"github.com/cnikit/cnikit/overlay"
 )
-
-// readTemplate reads the template for conflists, if one is named. One that is not there
-// counts as none, for it comes from an optional ConfigMap where Kubernetes deploys the
-// agent.
-func (o *options) readTemplate(env environment) error {
-	if o.templateFile == "" {
-		return nil
-	}
-	text, err := os.ReadFile(o.templateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		env.log().Info("no template for the conflist there, so it is the default", "path", o.templateFile)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read -conflist-template: %w", err)
-	}
-	o.template, err = install.ParseTemplate(string(text))
-	if err != nil {
-		return fmt.Errorf("-conflist-template=%q: %w", o.templateFile, err)
-	}
-	return nil
-}
 
 // pods is the network of a node's pods.
 func (o options) pods(podCIDRs []netip.Prefix, mtu int) install.Network {
@@ -47,27 +22,24 @@ func (o options) pods(podCIDRs []netip.Prefix, mtu int) install.Network {
 	return network
 }
 
-// render makes the conflist of a node.
-func (o options) render(podCIDRs []netip.Prefix, mtu int) ([]byte, error) {
-	network := o.pods(podCIDRs, mtu)
-	if o.template != nil {
-		return o.template.Render(network)
-	}
-	return install.Conflist(network)
-}
-
-// wantConflist leaves the conflist as it is when it cannot be made, and as long as the
-// bridge has the gateways of other Pod CIDRs.
+// wantConflist leaves the conflist as it is as long as the bridge has the gateways of other
+// Pod CIDRs, and when a new one cannot be made.
 func (a *agent) wantConflist(self overlay.Peer, mtu int) {
 	if a.unfit = a.tooNarrow(self.PodCIDRs, mtu); a.unfit != "" {
 		return
 	}
 	content, err := a.opts.render(self.PodCIDRs, mtu)
 	if err != nil {
-		a.unfit = fmt.Sprintf("conflist: %v", err)
-		return
+		content, err = a.present(self.PodCIDRs, err)
+	} else {
+		a.flaw = ""
 	}
-	if a.gateways.want(self.PodCIDRs, a.engine) {
+	clear := a.gateways.want(self.PodCIDRs, a.engine)
+	switch {
+	case err != nil:
+		a.unfit = err.Error()
+	case clear:
+		a.madeFor = self.PodCIDRs
 		a.conflist.Replace(map[string]install.File{a.opts.conflist: {Content: content}})
 	}
 }

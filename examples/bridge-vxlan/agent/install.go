@@ -39,7 +39,7 @@ then.`,
 		},
 		checks: []func(options) error{
 			options.validateInstall, options.validateExecutables,
-			options.validateStatus, options.validateConflist, options.validateNetwork, options.validateBridge,
+			options.validateStatus, options.validateConflist, options.validateNetwork, options.validateTemplate, options.validateBridge,
 		},
 		run: func(ctx context.Context, o options, env environment) error {
 			err := o.install(ctx, env)

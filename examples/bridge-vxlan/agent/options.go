@@ -35,6 +35,7 @@ type options struct {
 	conflist     string
 	templateFile string
 	template     *install.Template // nil: the default
+	badTemplate  error             // why the one that is named cannot be used
 	dataDir      string
 	status       string
 
@@ -95,7 +96,8 @@ func (o *options) complete(env environment) error {
 		}
 		o.executables = filepath.Dir(self)
 	}
-	return o.readTemplate(env)
+	o.readTemplate(env)
+	return nil
 }
 
 // tunnel is the configuration of the backend.

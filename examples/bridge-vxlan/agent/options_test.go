@@ -171,18 +171,15 @@ func TestConflistTemplate(t *testing.T) {
 		`{"name":"no"}`: `-conflist-template="` + path + `": result of template: name="no"`,
 	} {
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err = parse(t, env, "run", args...)
+		_, err = parse(t, env, "install", "-pod-cidrs", "10.1.2.0/24", "-conflist-template", path)
+		require.ErrorContains(t, err, want)
+		o, err = parse(t, env, "run", args...)
+		require.NoError(t, err, "an agent works without")
+		_, err = o.render(prefixes{netip.MustParsePrefix("10.1.2.0/24")}, 1450)
 		require.ErrorContains(t, err, want)
 	}
-
-	for of, text := range map[string]string{
-		"both families alone": `{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[{"type":"mine","six":{{json (index .Subnets 1).Prefix}}}]}`,
-		"IPv6 alone":          `{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[{{range .Subnets}}{{if eq .Family 6}}{"type":"mine"}{{end}}{{end}}]}`,
-	} {
-		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		_, err = parse(t, env, "run", args...)
-		require.NoError(t, err, of)
-	}
+	_, err = parse(t, env, "install", "-pod-cidrs", "10.1.2.0/24", "-conflist-template", filepath.Dir(path))
+	require.ErrorContains(t, err, `-conflist-template="`+filepath.Dir(path)+`": read `, "unreadable is not absent")
 
 	require.NoError(t, os.WriteFile(path, []byte(`{"cniVersion":"1.0.0","name":{{json .Name}},"plugins":[{"type":"mine","dev":{{json .TunnelDevice}},"file":{{json .ReadyFile}}}]}`), 0o600))
 	o, err = parse(t, env, "run", args...)

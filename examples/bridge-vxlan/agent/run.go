@@ -20,6 +20,11 @@ and with -bin-dir the plugins. Whatever happens to the agent, all of that stays.
 The nodes are read from a file, or with "-source kube" from the Kubernetes API, which needs
 the rights get, list and watch on nodes.
 
+One agent of a network runs on a host; another one waits a few seconds for it to end.
+
+With a template that cannot be used the conflist of the network that is there stays as it
+is, with a warning; the first one is held back.
+
 The status file says in JSON whether pods can be attached ("ready"), why not ("reason"),
 and everything that is wrong, with other nodes too, and with this host where the agent does
 not mend it ("warnings"). The conflist names it, so that the runtime asks it as well.`,

@@ -66,6 +66,9 @@ func (a *agent) wantStatus(t overlay.Topology, known bool, mtu int) {
 	}
 	r.Source = texts(shorten(a.trouble, &r.Omitted))
 	r.Warnings = shorten(a.warnings, &r.Omitted)
+	if r.Ready && a.flaw != "" {
+		r.Warnings = append([]string{a.flaw}, r.Warnings...)
+	}
 	r.Problems = append([]overlay.Problem{}, shorten(t.Problems, &r.Omitted)...)
 	r.Targets = a.reportTargets(status, &r.Omitted)
 	a.publish(r)

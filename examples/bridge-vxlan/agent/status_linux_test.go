@@ -57,7 +57,7 @@ func TestTheLogSaysWhetherTheNodeIsReady(t *testing.T) {
 			says := func(text string) {
 				require.Eventually(t, func() bool { return strings.Contains(h.log(), text) }, patience, 5*time.Millisecond, text)
 			}
-			says(`level=WARN msg="not ready" reason="conflist: result of template: line 1, `)
+			says(`level=WARN msg="not ready" reason="-conflist-template=\"` + h.path("template") + `\": result of template: line 1, `)
 			h.end(t)
 			h.start(t, append([]string{"-resync", "20ms"}, flags...)...)
 			says(`level=INFO msg="ready: pods can be attached"`)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -135,39 +134,16 @@ func (o options) validateNetwork() error {
 	if err := absolute("-data-dir", o.dataDir); err != nil {
 		return err
 	}
-	samples := []prefixes{o.podCIDRs}
-	if o.podCIDRs == nil {
-		samples = samplePodCIDRs()
+	podCIDRs := o.podCIDRs
+	if podCIDRs == nil {
+		podCIDRs = prefixes{netip.MustParsePrefix("192.0.2.0/24")} // any will do
 	}
-	_, err := install.Conflist(o.pods(samples[0], o.mtu))
+	_, err := install.Conflist(o.pods(podCIDRs, o.mtu))
 	var field *cni.FieldError
 	if errors.As(err, &field) && flagOf(field.Key) != "" {
 		return &cni.FieldError{Key: flagOf(field.Key), Value: field.Value, Reason: field.Reason, Fix: field.Fix}
 	}
-	if err != nil || o.template == nil {
-		return err
-	}
-	return o.tryTemplate(samples)
-}
-
-// samplePodCIDRs are what a node may get: IPv4, both families, IPv6.
-func samplePodCIDRs() []prefixes {
-	four, six := netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/64")
-	return []prefixes{{four}, {four, six}, {six}}
-}
-
-// tryTemplate returns an error when the template makes a conflist of none of the samples.
-// One that is for both families alone is good: what the node has is not known yet.
-func (o options) tryTemplate(samples []prefixes) error {
-	var first error
-	for _, cidrs := range samples {
-		_, err := o.template.Render(o.pods(cidrs, o.mtu))
-		if err == nil {
-			return nil
-		}
-		first = cmp.Or(first, err)
-	}
-	return fmt.Errorf("-conflist-template=%q: %w", o.templateFile, first)
+	return err
 }
 
 // flagOf returns the flag that a key of the conflist comes from, "" for others.
