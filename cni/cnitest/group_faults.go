@@ -1,29 +1,28 @@
 package cnitest
 
+// The group looks at plugins in a world that misbehaves. What the specification says of
+// that is mostly that DEL and GC get along with it (rules 53 to 57 and 97), so most of
+// these rules should be kept, and few must.
 func faultsCases() []kase {
-	return inGroup("faults", killCases()...)
+	var all []kase
+	for _, part := range [][]kase{namespaceFaults(), interfaceFaults(), previousFaults(), delegateFaults(), stateFaults(), killCases()} {
+		all = append(all, part...)
+	}
+	return inGroup("faults", all...)
 }
 
-func killCases() []kase {
-	return []kase{
-		{
-			CaseInfo: CaseInfo{
-				Name: "killed-add", Rows: []int{49, 53, 95, 112}, Strength: Should,
-				About: "When ADD is killed, at whichever change it makes, DEL and GC leave nothing of it, and ADD works again.",
-				Fix: "let DEL and GC find what an ADD made by names, aliases or comments that follow from container ID and interface name, not by a record that is written later; " +
-					"give files their names when they are complete (write a temporary one, then link or rename it), and remove forgotten temporary ones",
-			},
-			needs: []need{aProcess},
-			run:   func(p *probe) { p.killEach(killedAdd) },
-		},
-		{
-			CaseInfo: CaseInfo{
-				Name: "killed-del", Rows: []int{49, 53, 57, 113}, Strength: Should,
-				About: "When DEL is killed, at whichever change it makes, another DEL, and GC, leave nothing.",
-				Fix:   "remove what leads to other things, such as a record or the reserved address, last; take for done whatever is gone already",
-			},
-			needs: []need{aProcess},
-			run:   func(p *probe) { p.killEach(killedDel) },
-		},
+// inNamespaces are the profiles of plugins that work in the container's namespace.
+func inNamespaces() []Profile { return []Profile{ProfileInterface, ProfileChained, ProfileMeta} }
+
+// attaching are the profiles of plugins that make an interface.
+func attaching() []Profile { return []Profile{ProfileInterface, ProfileMeta} }
+
+// unclear says why an answer is neither success nor a failure that says so, "" if it is
+// one of these: a plugin may be unable to go on, but it must not hang, crash or be silent.
+func unclear(got reply) string {
+	_, _, failed := got.failure()
+	if got.exit == 0 && !got.late || got.exit > 0 && failed {
+		return ""
 	}
+	return got.String()
 }

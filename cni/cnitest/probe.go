@@ -25,6 +25,7 @@ type probe struct {
 	config document // of the plugin, as written; the placeholder is replaced when a request is made
 	random *rand.Rand
 	faults []string
+	mounts *mounts // nil: those of the kit
 
 	attachments []*attachment
 	foreruns    int

@@ -70,7 +70,7 @@ func (p *probe) execute(ctx context.Context, r *request, got *reply) error {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = time.Second
 	ownGroup(cmd.Cmd)
-	err = cmd.Run()
+	err = p.run(cmd)
 	got.stdout, got.stderr, got.exit = stdout.Bytes(), stderr.Bytes(), cmd.ProcessState.ExitCode()
 	var exited *exec.ExitError
 	if errors.As(err, &exited) || errors.Is(err, exec.ErrWaitDelay) || ctx.Err() != nil {
