@@ -93,17 +93,19 @@ func refused(err error) error {
 	return fmt.Errorf("no namespaces to examine the plugin in: %w\n%s", err, wayOut())
 }
 
-// wayOut names the settings of the kernel that refuse user namespaces.
+// wayOut names the settings of the kernel that refuse namespaces.
 func wayOut() string {
 	var b strings.Builder
 	for _, setting := range []struct{ name, refuses, allow string }{
 		{"user/max_user_namespaces", "0", "15000"},
+		{"user/max_net_namespaces", "0", "15000"},
+		{"user/max_mnt_namespaces", "0", "15000"},
 		{"kernel/unprivileged_userns_clone", "0", "1"},
 		{"kernel/apparmor_restrict_unprivileged_userns", "1", "0"},
 	} {
 		value, err := os.ReadFile("/proc/sys/" + setting.name)
 		if name := strings.ReplaceAll(setting.name, "/", "."); err == nil && strings.TrimSpace(string(value)) == setting.refuses {
-			fmt.Fprintf(&b, "the kernel has %s=%s; allow user namespaces with: sudo sysctl -w %s=%s\n", name, setting.refuses, name, setting.allow)
+			fmt.Fprintf(&b, "the kernel has %s=%s; allow namespaces with: sudo sysctl -w %s=%s\n", name, setting.refuses, name, setting.allow)
 		}
 	}
 	b.WriteString("or run it as root, which needs no user namespace: sudo cnisanity …; in a container it takes --privileged")
