@@ -31,6 +31,7 @@ func knownFaults() []knownFault {
 		{"VERSION does not echo the version that was asked with", "loopback", "version/echo", `VERSION with cniVersion "1.0.0" answers cniVersion "1.1.0"`},
 		{"DEL is refused without CNI_PATH", "host-local", "del/optional-variables", "required env variables [CNI_PATH] missing"},
 		{"a second ADD that fails frees the addresses of the first", "host-local", "ipam/second-add", "is given to another container while the first one has it"},
+		{"the host's namespace is refused too late", "bridge", "faults/host-namespace", "+ node: file {{dir}}/cnitest/10.88.0."},
 		{"an ADD that fails leaves an address up", "bridge", "add/failure-leaves-nothing", ": addr 198.18.0."},
 	}
 }

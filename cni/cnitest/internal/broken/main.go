@@ -1,8 +1,8 @@
 // Command broken is a CNI plugin with one fault, to test the conformance kit with. Under
 // the names broken-chained, broken-bridge and broken-ipam it is a sound plugin of that
-// kind; the fault that FAULT names in the environment breaks one rule of
-// the specification, and no other as far as rules can be told apart. With the argument
-// "faults" it lists the faults and the kinds that they are in.
+// kind; the fault that FAULT names in the environment breaks one rule of the
+// specification, and no other as far as rules can be told apart. With the argument
+// "faults" it lists the faults and the kinds of plugin that have them.
 package main
 
 import (

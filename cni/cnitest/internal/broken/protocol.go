@@ -118,11 +118,12 @@ func before(command cni.Command, holds func(*call) bool, complaint string) fault
 	}}
 }
 
-// plainFile reports whether the call failed for an ADD whose namespace is a plain file.
+// plainFile reports whether the call was an ADD that failed for a plain file in the place
+// of the namespace.
 func plainFile(c *call) bool {
 	info, err := os.Stat(c.env["CNI_NETNS"])
-	return err == nil && info.Size() == 0 && info.Mode().IsRegular() && strings.Contains(c.env["CNI_NETNS"], "no-namespace") &&
-		c.command(cni.CommandAdd) && c.exit != 0
+	return c.command(cni.CommandAdd) && c.exit != 0 && err == nil && info.Mode().IsRegular() && info.Size() == 0 &&
+		strings.HasSuffix(c.env["CNI_NETNS"], "no-namespace")
 }
 
 func alphanumeric(r rune) rune {
