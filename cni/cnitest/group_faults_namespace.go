@@ -106,20 +106,26 @@ func addWithoutNamespaceLeavesNothing(p *probe) {
 	}
 }
 
+// lostNamespace takes a node for each: namespaces go when the kernel likes, with all that
+// reaches out of them.
 func lostNamespace(p *probe) {
-	for _, no := range p.noNamespaces() {
-		a := p.container()
-		bystander, before := p.usualOutside(a)
-		p.needAdd(a)
-		r := p.request("DEL", a)
-		r.env["CNI_NETNS"] = no.path
-		p.vanish(a)
-		if got := p.do(r); !got.succeeded() {
-			p.fault("CNI_NETNS %s, and DEL: %s", no.what, got)
-			continue
-		}
-		p.nothingLeft(fmt.Sprintf("CNI_NETNS %s, and DEL succeeded", no.what), before, a, bystander)
+	for i := range p.noNamespaces() {
+		p.onAnother(fmt.Sprint("lost-", i), func(q *probe) { q.loseNamespace(q.noNamespaces()[i]) })
 	}
+}
+
+func (p *probe) loseNamespace(no noNamespace) {
+	a := p.container()
+	bystander, before := p.usualOutside(a)
+	p.needAdd(a)
+	r := p.request("DEL", a)
+	r.env["CNI_NETNS"] = no.path
+	p.vanish(a)
+	if got := p.do(r); !got.succeeded() {
+		p.fault("CNI_NETNS %s, and DEL: %s", no.what, got)
+		return
+	}
+	p.nothingLeft(fmt.Sprintf("CNI_NETNS %s, and DEL succeeded", no.what), before, a, bystander)
 }
 
 func hostNamespace(p *probe) {
