@@ -169,6 +169,9 @@ func (x *exam) ask(ctx context.Context) error {
 	}
 	defer p.close()
 	answer := p.do(p.versionRequest("1.1.0"))
+	if answer.late {
+		return fmt.Errorf("VERSION got no answer within %s, so that nothing else is tried", x.o.Timeout)
+	}
 	for _, v := range answer.document().list("supportedVersions") {
 		if text, ok := v.(string); ok {
 			x.versions = append(x.versions, text)

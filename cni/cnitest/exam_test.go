@@ -3,6 +3,7 @@ package cnitest_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -138,4 +139,28 @@ func TestPluginsBeforeAreNotBlamedOnTheOneUnderTest(t *testing.T) {
 	calls, err := before.Calls()
 	require.NoError(t, err)
 	require.NotEmpty(t, calls)
+}
+
+// TestEndlessPlugin: what prints, or waits, for ever is ended and does not fill memory.
+func TestEndlessPlugin(t *testing.T) {
+	testenv.NetAdmin(t)
+	testenv.Tool(t, "sh")
+	target := func(add cnitest.Reply, version cnitest.Reply) cnitest.Target {
+		s := &cnitest.Scripted{Replies: map[cni.Command]cnitest.Reply{cni.CommandAdd: add}}
+		if version.Delay > 0 {
+			s.Replies[cni.CommandVersion] = version
+		}
+		dir := t.TempDir()
+		require.NoError(t, s.Install(dir, "endless"))
+		return cnitest.Target{Config: []byte(`{"type": "endless"}`), Path: []string{dir}}
+	}
+	o := cnitest.Options{Run: "^protocol/result$", Timeout: 500 * time.Millisecond}
+	printing := cnitest.Reply{First: "yes", Stdout: "{}"}
+	r, err := cnitest.Examine(t.Context(), target(printing, cnitest.Reply{}), o)
+	require.NoError(t, err)
+	require.Equal(t, []string{"protocol/result"}, verdicts(r, cnitest.Broken))
+	require.Contains(t, r.Outcomes[0].Seen, "no answer within")
+
+	_, err = cnitest.Examine(t.Context(), target(cnitest.Reply{}, cnitest.Reply{Delay: time.Hour}), o)
+	require.ErrorContains(t, err, "VERSION got no answer within 500ms")
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
 	"strings"
 	"time"
@@ -48,7 +49,7 @@ func (p *probe) call(r *request) (reply, error) {
 
 // serve calls the handler.
 func (p *probe) serve(ctx context.Context, r *request, got *reply) error {
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr capped
 	process := cni.Process{Env: p.environ(r), Stdin: bytes.NewReader(r.input()), Stdout: &stdout, Stderr: &stderr}
 	err := p.node.Do(func() error {
 		got.exit = process.Run(ctx, p.target.Handler)
@@ -65,7 +66,7 @@ func (p *probe) execute(ctx context.Context, r *request, got *reply) error {
 		return err
 	}
 	cmd := p.node.Command(ctx, path)
-	var stdout, stderr bytes.Buffer
+	var stdout, stderr capped
 	cmd.Env, cmd.Stdin = p.environ(r), bytes.NewReader(r.input())
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = time.Second
@@ -77,6 +78,22 @@ func (p *probe) execute(ctx context.Context, r *request, got *reply) error {
 		return nil
 	}
 	return err
+}
+
+// outputLimit is how much of an output is kept, in bytes. A plugin may print for ever.
+const outputLimit = 1 << 20
+
+// capped keeps the beginning of what is written to it.
+type capped struct{ bytes.Buffer }
+
+func (c *capped) Write(b []byte) (int, error) {
+	_, _ = c.Buffer.Write(b[:min(len(b), outputLimit-c.Len())])
+	return len(b), nil
+}
+
+// ReadFrom would fill the buffer otherwise.
+func (c *capped) ReadFrom(from io.Reader) (int64, error) {
+	return io.Copy(struct{ io.Writer }{c}, from)
 }
 
 // what names the call.
