@@ -73,28 +73,27 @@ func delegateFaults() []kase {
 // real one and then the lines. All other commands are the real one's. The case is skipped
 // if the plugin does not run it.
 func (p *probe) wrapped(after string) {
-	delegates := p.delegates()
-	executable, err := p.find(delegates[0])
+	delegate := p.delegates()[0]
+	executable, err := p.find(delegate)
 	if err != nil {
 		p.skip("needs the delegate as an executable: %v", err)
 	}
-	if strings.Contains(executable, "'") {
-		p.skip("needs a path without a quote, not %s", executable)
+	if strings.Contains(executable+p.home, "'") {
+		p.skip("needs paths without a quote, not %s and %s", executable, p.home)
 	}
-	dir := p.directory("wrapped")
-	mark := filepath.Join(p.home, "wrapped-ran")
-	text := "#!/bin/sh\n[ \"$CNI_COMMAND\" = ADD ] || exec '" + executable + "'\n" +
-		": >'" + mark + "'\nout=$('" + executable + "') || { echo \"$out\"; exit 1; }\n" + after + "\n"
-	p.can(os.WriteFile(filepath.Join(dir, delegates[0]), []byte(text), 0o755)) //nolint:gosec // an executable
+	dir, mark := p.directory("wrapped"), filepath.Join(p.home, "wrapped-ran")
+	wrap := func(after string) {
+		text := "#!/bin/sh\n[ \"$CNI_COMMAND\" = ADD ] || exec '" + executable + "'\n" +
+			": >'" + mark + "'\nout=$('" + executable + "') || { echo \"$out\"; exit 1; }\n" + after + "\n"
+		p.can(os.WriteFile(filepath.Join(dir, delegate), []byte(text), 0o755)) //nolint:gosec // an executable
+	}
+	wrap(`echo "$out"`)
 	p.path = append([]string{dir}, p.target.Path...)
-	a := p.container()
-	p.expect(a, 2*time.Second)
+	p.needed(p.del(p.attached()))
 	if _, err := os.Stat(mark); err != nil {
-		p.skip("needs a plugin that runs %s where CNI_PATH has it; this one does not", delegates[0])
+		p.skip("needs a plugin that runs %s where CNI_PATH has it; this one does not", delegate)
 	}
-	p.path = p.target.Path
-	p.needed(p.del(a))
-	p.path = append([]string{dir}, p.target.Path...)
+	wrap(after)
 }
 
 // expect runs ADD for at most that long.

@@ -258,6 +258,7 @@ func stateTorn(p *probe) {
 func (p *probe) tear(number int, what string, tear func([]byte) []byte) bool {
 	const most = 8
 	kept, a := p.attached(), p.container()
+	p.prepare(a)
 	before := p.own()
 	p.needAdd(a)
 	files := slices.DeleteFunc(p.own(), func(path string) bool { return slices.Contains(before, path) })

@@ -59,7 +59,7 @@ func faults() map[string]fault {
 	all := map[string]fault{}
 	for _, group := range []map[string]fault{
 		protocolFaults(), versionFaults(), resultsFaults(), addFaults(), delFaults(), checkFaults(), statusFaults(), gcFaults(),
-		chainingFaults(), delegationFaults(), ipamFaults(), concurrencyFaults(), killFaults(),
+		chainingFaults(), delegationFaults(), ipamFaults(), concurrencyFaults(), killFaults(), worldFaults(),
 	} {
 		maps.Copy(all, group)
 	}
