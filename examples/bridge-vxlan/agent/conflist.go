@@ -34,11 +34,11 @@ func (a *agent) wantConflist(self overlay.Peer, mtu int) {
 	} else {
 		a.flaw = ""
 	}
-	clear := a.gateways.want(self.PodCIDRs, a.engine)
+	free := a.gateways.want(self.PodCIDRs, a.engine)
 	switch {
 	case err != nil:
 		a.unfit = err.Error()
-	case clear:
+	case free:
 		a.madeFor = self.PodCIDRs
 		a.conflist.Replace(map[string]install.File{a.opts.conflist: {Content: content}})
 	}
