@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"time"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/internal/netns"
@@ -133,14 +135,39 @@ func (p *probe) second(of *attachment) *attachment {
 }
 
 // vanish makes the namespace of the container go away, as a reboot or the end of its
-// last process does.
+// last process does. The kernel takes its time; what was connected to it on the node is
+// gone when vanish returns.
 func (p *probe) vanish(a *attachment) {
-	err := a.ns.Close()
-	if !errors.Is(err, os.ErrClosed) {
+	var ends []int // the node's ends of veth pairs
+	err := a.ns.withConn(func(c *nl.Conn) error {
+		links, err := c.Links()
+		for _, link := range links {
+			if link.Type() == "veth" {
+				ends = append(ends, link.Attrs().ParentIndex)
+			}
+		}
+		return err
+	})
+	if errors.Is(err, os.ErrClosed) {
+		err = nil
+	}
+	p.can(err)
+	if err := a.ns.Close(); !errors.Is(err, os.ErrClosed) {
 		p.can(err)
 	}
 	p.can(os.Remove(a.netns))
+	p.can(p.node.withConn(func(c *nl.Conn) error {
+		for deadline := time.Now().Add(vanishing); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+			if !slices.ContainsFunc(ends, func(index int) bool { _, err := c.LinkByIndex(index); return err == nil }) {
+				break
+			}
+		}
+		return nil
+	}))
 }
+
+// vanishing is how long the kernel may take to remove a namespace.
+const vanishing = 5 * time.Second
 
 // add runs ADD, after the plugins before the one under test.
 func (p *probe) add(a *attachment) reply {
