@@ -36,6 +36,7 @@ type killedCall struct {
 type was struct {
 	before  State
 	remains map[string]bool
+	again   bool // ADD works again after it
 }
 
 var (
@@ -46,7 +47,7 @@ var (
 			if wrong := q.cleansUp(a, w); wrong != "" {
 				return wrong
 			}
-			if got := q.add(a); !got.succeeded() {
+			if got := q.add(a); !got.succeeded() && w.again {
 				return fmt.Sprintf("another ADD fails after the DEL: %s", got)
 			}
 			if wrong := q.cleansUp(a, w); wrong != "" {
@@ -102,7 +103,7 @@ type killPlan struct {
 	aimed   bool
 	changes int
 	moments []killMoment
-	remains map[string]bool
+	was     was
 }
 
 // killMoment is a point in a call, or a time since its start.
@@ -144,7 +145,8 @@ func (p *probe) rehearse(c killedCall) (plan killPlan) {
 			q.keep(a, reply{stdout: done.stdout})
 		}
 		q.del(a)
-		plan.remains = q.remains(a, before)
+		plan.was.remains = q.remains(a, before)
+		plan.was.again = q.add(a).succeeded()
 	})
 	return plan
 }
@@ -189,7 +191,8 @@ func (p *probe) times(c killedCall, a *attachment) (all []killMoment) {
 func (p *probe) killAt(c killedCall, plan killPlan, m killMoment) finding {
 	a := p.container()
 	p.request(cni.CommandAdd, a) // runs the plugins before
-	w := was{before: p.look(a), remains: plan.remains}
+	w := plan.was
+	w.before = p.look(a)
 	c.prepare(p, a)
 	f := p.kill(p.request(c.command, a), plan, m)
 	f.what = c.after(p, a, w)
