@@ -85,28 +85,8 @@ func (p *probe) withMounts(mount func([]string) error, part func(m *mounts)) {
 func stateReadOnly(p *probe) {
 	old, a := p.attached(), p.container()
 	p.prepare(a)
-	before := p.look(old, a)
-	writes := true
-	p.withMounts(readOnly, func(*mounts) {
-		got := p.add(a)
-		if wrong := unclear(got); wrong != "" {
-			p.fault("its directories are read-only, and ADD: %s", wrong)
-		}
-		if got.exit == 0 {
-			writes = false
-			return
-		}
-		if diff := p.settled(before, old, a); diff != "" {
-			p.fault("its directories are read-only; ADD fails (%s), and there is (+ was left, - went with it):\n%s", got, excerpt(diff))
-		}
-		got = p.del(old)
-		if wrong := unclear(got); wrong != "" {
-			p.fault("its directories are read-only, and DEL: %s", wrong)
-		}
-		if names := p.mentions(old); got.exit == 0 && len(names) > 0 {
-			p.fault("its directories are read-only; DEL claims success, and files still name the container: %s", strings.Join(names, ", "))
-		}
-	})
+	writes := false
+	p.withMounts(readOnly, func(*mounts) { writes = p.callsReadOnly(old, a) })
 	if !writes {
 		p.needed(p.del(a))
 		return
@@ -115,13 +95,44 @@ func stateReadOnly(p *probe) {
 		if got := p.del(attachment); !got.succeeded() {
 			p.fault("its directories can be written again, and DEL: %s", got)
 		}
-		if names := p.mentions(attachment); len(names) > 0 {
-			p.fault("its directories can be written again; DEL succeeded, and files still name the container: %s", strings.Join(names, ", "))
+		if names := p.recorded(attachment); names != "" {
+			p.fault("its directories can be written again; DEL succeeded, and files still name the container: %s", names)
 		}
 	}
 	if got := p.add(p.container()); !got.succeeded() {
 		p.fault("its directories can be written again, and ADD: %s", got)
 	}
+}
+
+// callsReadOnly adds one attachment and deletes another. It reports whether the plugin
+// needs to write.
+func (p *probe) callsReadOnly(old, a *attachment) bool {
+	before := p.look(old, a)
+	got := p.add(a)
+	if wrong := unclear(got); wrong != "" {
+		p.fault("its directories are read-only, and ADD: %s", wrong)
+	}
+	if got.exit == 0 {
+		return false
+	}
+	if diff := p.settled(before, old, a); diff != "" {
+		p.fault("its directories are read-only; ADD fails (%s), and there is (+ was left, - went with it):\n%s", got, excerpt(diff))
+	}
+	got = p.del(old)
+	if wrong := unclear(got); wrong != "" {
+		p.fault("its directories are read-only, and DEL: %s", wrong)
+	}
+	if names := p.recorded(old); got.exit == 0 && names != "" {
+		p.fault("its directories are read-only; DEL claims success, and files still name the container: %s", names)
+	}
+	return true
+}
+
+// recorded lists the files that name a container, but for those of plugins before this
+// one.
+func (p *probe) recorded(a *attachment) string {
+	files := slices.DeleteFunc(p.mentions(a), func(file string) bool { return slices.Contains(a.mentioned, file) })
+	return strings.Join(files, ", ")
 }
 
 func stateReadOnlyStatus(p *probe) {
@@ -168,46 +179,12 @@ func fill(dirs []string) error {
 func stateFull(p *probe) {
 	p.withMounts(small, func(m *mounts) {
 		dirs := p.existing()
-		state := func() (s State) {
-			p.can(m.do(p.node, func() (err error) {
-				s, err = fileState(dirs)
-				return err
-			}))
-			for i := range s {
-				s[i] = strings.Join(strings.Fields(s[i])[:2], " ")
-			}
-			return s
-		}
 		p.attached() // what is shared exists then
 		a := p.container()
 		p.prepare(a)
 		p.can(m.do(p.node, func() error { return fill(dirs) }))
-		before, network := state(), p.network(a)
-		got := p.add(a)
-		if wrong := unclear(got); wrong != "" {
-			p.fault("the file system is full, and ADD: %s", wrong)
-		}
-		if got.exit == 0 {
-			p.needed(p.del(a))
-			p.skip("ADD succeeds although the file system is full")
-		}
-		if diff := p.await(func() string { return network.Diff(p.network(a)) }); diff != "" {
-			p.fault("the file system is full; ADD fails (%s), and there is (+ was left, - went with it):\n%s", got, excerpt(diff))
-		}
-		if got := p.del(a); !got.succeeded() {
-			p.fault("the file system is full, ADD failed, and DEL: %s", got)
-		}
-		if diff := before.Diff(state()); diff != "" {
-			p.fault("the file system is full; ADD failed, DEL succeeded, and there is (+ was left, - went with it):\n%s", excerpt(strings.ReplaceAll(diff, p.stateDir(), Placeholder)))
-		}
-		p.can(m.do(p.node, func() error {
-			for _, dir := range dirs {
-				if err := os.Remove(filepath.Join(dir, filler)); err != nil {
-					return err
-				}
-			}
-			return nil
-		}))
+		p.addWhenFull(m, dirs, a)
+		p.can(m.do(p.node, func() error { return empty(dirs) }))
 		if got := p.add(a); !got.succeeded() {
 			p.fault("the file system has room again, and ADD: %s", got)
 		}
@@ -215,6 +192,52 @@ func stateFull(p *probe) {
 			p.fault("the file system has room again, and DEL: %s", got)
 		}
 	})
+}
+
+// addWhenFull expects an ADD that fails and leaves nothing, before DEL on the network and
+// after it in the directories.
+func (p *probe) addWhenFull(m *mounts, dirs []string, a *attachment) {
+	before, network := p.names(m, dirs), p.network(a)
+	got := p.add(a)
+	if wrong := unclear(got); wrong != "" {
+		p.fault("the file system is full, and ADD: %s", wrong)
+	}
+	if got.exit == 0 {
+		p.needed(p.del(a))
+		p.skip("ADD succeeds although the file system is full")
+	}
+	if diff := p.await(func() string { return network.Diff(p.network(a)) }); diff != "" {
+		p.fault("the file system is full; ADD fails (%s), and there is (+ was left, - went with it):\n%s", got, excerpt(diff))
+	}
+	if got := p.del(a); !got.succeeded() {
+		p.fault("the file system is full, ADD failed, and DEL: %s", got)
+	}
+	if diff := before.Diff(p.names(m, dirs)); diff != "" {
+		p.fault("the file system is full; ADD failed, DEL succeeded, and there is (+ was left, - went with it):\n%s",
+			excerpt(strings.ReplaceAll(diff, p.stateDir(), Placeholder)))
+	}
+}
+
+// empty gives the room back.
+func empty(dirs []string) error {
+	for _, dir := range dirs {
+		if err := os.Remove(filepath.Join(dir, filler)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names lists what is in the directories as the plugin sees them.
+func (p *probe) names(m *mounts, dirs []string) (names State) {
+	p.can(m.do(p.node, func() (err error) {
+		names, err = fileState(dirs)
+		return err
+	}))
+	for i := range names {
+		names[i] = strings.Join(strings.Fields(names[i])[:2], " ")
+	}
+	return names
 }
 
 // network is what the node and a container hold, without files.
@@ -262,17 +285,23 @@ func (p *probe) tear(number int, what string, tear func([]byte) []byte) bool {
 	before := p.own()
 	p.needAdd(a)
 	files := slices.DeleteFunc(p.own(), func(path string) bool { return slices.Contains(before, path) })
-	if number >= len(files) || number >= most {
+	if number >= min(len(files), most) {
 		return false
 	}
-	path := files[number]
-	content, err := os.ReadFile(path)
+	content, err := os.ReadFile(files[number])
 	p.can(err)
-	p.can(os.WriteFile(path, tear(content), 0o600))
-	file := strings.ReplaceAll(path, p.stateDir(), Placeholder) + " is " + what
+	p.can(os.WriteFile(files[number], tear(content), 0o600))
+	torn := strings.ReplaceAll(files[number], p.stateDir(), Placeholder) + " is " + what
 	intact := p.mentions(kept)
+	another := p.callsWith(torn, a, kept)
+	p.intact(torn, kept, another, intact)
+	return true
+}
 
-	another := p.container()
+// callsWith makes each call with a torn file of an attachment, none of which may crash,
+// and returns another attachment, which was tried.
+func (p *probe) callsWith(torn string, a, kept *attachment) (another *attachment) {
+	another = p.container()
 	var calls []*request
 	if p.version >= "0.4.0" {
 		calls = append(calls, p.request(cni.CommandCheck, a))
@@ -281,31 +310,34 @@ func (p *probe) tear(number int, what string, tear func([]byte) []byte) bool {
 	if p.version >= "1.1.0" {
 		calls = append(calls, p.gcRequest(kept))
 	}
+	var got reply
 	for _, r := range append(calls, p.request(cni.CommandAdd, another)) {
-		got := p.do(r)
+		got = p.do(r)
 		if wrong := unclear(got); wrong != "" {
-			p.fault("%s, and %s: %s", file, r.env["CNI_COMMAND"], wrong)
-		}
-		if r.env["CNI_COMMAND"] == string(cni.CommandAdd) {
-			p.keep(another, got)
+			p.fault("%s, and %s: %s", torn, r.env["CNI_COMMAND"], wrong)
 		}
 	}
+	p.keep(another, got)
+	return another
+}
+
+// intact expects that an attachment has all that it had: its files, and its address alone.
+func (p *probe) intact(torn string, kept, another *attachment, files []string) {
 	if shared := sharedAddress(kept, another); shared != "" {
-		p.fault("%s, and ADD gives %s to another container, which an attachment with intact files has", file, shared)
+		p.fault("%s, and ADD gives %s to another container, which an attachment with intact files has", torn, shared)
 	}
 	if p.version >= "0.4.0" {
 		if got := p.check(kept); !got.succeeded() {
-			p.fault("%s, and CHECK of an attachment with intact files: %s", file, got)
+			p.fault("%s, and CHECK of an attachment with intact files: %s", torn, got)
 		}
 	}
-	names := p.mentions(kept)
-	if lost := slices.DeleteFunc(intact, func(path string) bool { return slices.Contains(names, path) }); len(lost) > 0 {
-		p.fault("%s, and files of another attachment are gone: %s", file, strings.Join(lost, ", "))
+	there := p.mentions(kept)
+	if lost := slices.DeleteFunc(files, func(path string) bool { return slices.Contains(there, path) }); len(lost) > 0 {
+		p.fault("%s, and files of another attachment are gone: %s", torn, strings.Join(lost, ", "))
 	}
 	if got := p.del(kept); !got.succeeded() {
-		p.fault("%s, and DEL of an attachment with intact files: %s", file, got)
+		p.fault("%s, and DEL of an attachment with intact files: %s", torn, got)
 	}
-	return true
 }
 
 // own lists the regular files in the plugin's directories.
