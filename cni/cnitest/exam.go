@@ -18,9 +18,13 @@ import (
 // Run examines a plugin with one subtest per case, "group/case". A broken rule that must
 // be kept fails its subtest, one that should or may be kept is logged; cases that do not
 // apply are skipped with the reason. Where the test has no right to make network
-// namespaces it is skipped, with CI=true in the environment it fails.
+// namespaces it is skipped, with CI=true in the environment it fails. It takes its time,
+// so with -short it is skipped in any case.
 func Run(t *testing.T, target Target, o Options) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("examining a plugin takes its time; run the test without -short")
+	}
 	x, err := newExam(t.Context(), target, o)
 	if errors.Is(err, errNoNamespaces) && os.Getenv("CI") != "true" {
 		t.Skip(err)
@@ -142,7 +146,7 @@ func newExam(ctx context.Context, target Target, o Options) (*exam, error) {
 	return x, nil
 }
 
-func (x *exam) close() { _ = os.RemoveAll(x.dir) }
+func (x *exam) close() { _ = removeTree(x.dir) } // what is left of a case was noted
 
 // note remembers what the reader of the report has to know, once.
 func (x *exam) note(format string, args ...any) {

@@ -54,12 +54,18 @@ func (x *exam) probe(ctx context.Context, name string) (*probe, error) {
 	return p, nil
 }
 
-// close gives everything back. What the plugin left in the namespaces goes with them.
+// close gives everything back. What the plugin left in the namespaces goes with them:
+// processes too, which would keep them, and go on when the examination is over.
 func (p *probe) close() {
 	for _, n := range append(p.open, p.node) {
+		if _, err := n.EndProcesses(0); err != nil {
+			p.note("a process that a plugin left could not be ended: %v", err)
+		}
 		_ = n.Close()
 	}
-	_ = os.RemoveAll(p.home)
+	if err := removeTree(p.home); err != nil {
+		p.note("a directory of a case is left: %v", err)
+	}
 }
 
 // stateDir is what replaces the placeholder.

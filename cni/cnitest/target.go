@@ -26,8 +26,8 @@ type Target struct {
 	Profile Profile // what kind of plugin it is; default: what is known of the type, else [ProfileInterface]
 
 	// Dirs are directories in which the plugin keeps state. They are compared before and
-	// after, and the faults make them read-only, full and torn. A Config with
-	// [Placeholder] adds the directory that replaces it.
+	// after, and the faults make them read-only, full and torn, so they must be made for
+	// the examination. A Config with [Placeholder] adds the directory that replaces it.
 	Dirs []string
 
 	Handler cni.Handler // instead of an executable; cases that need a process are skipped

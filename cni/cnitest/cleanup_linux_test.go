@@ -1,0 +1,60 @@
+package cnitest_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/internal/testenv"
+)
+
+// careless leaves a mount of a foreign directory in its own, and a process that holds
+// nothing of its caller.
+const careless = `#!/bin/sh
+config=$(cat)
+case $CNI_COMMAND in
+VERSION) echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}' ;;
+ADD)
+	dir=$(echo "$config" | sed 's/.*"dataDir":"\([^"]*\)".*/\1/')
+	mkdir -p "$dir/a mount"
+	mount --bind "$FOREIGN" "$dir/a mount"
+	setsid sleep 600 > /dev/null 2>&1 < /dev/null &
+	echo $! > "$FOREIGN/pid"
+	echo '{"cniVersion": "1.0.0", "ips": [{"address": "10.1.2.3/24"}]}'
+	;;
+esac
+`
+
+// TestCleansUpAfterCarelessPlugins: what a plugin mounted is not emptied with the
+// directory of a case, and what it started does not go on.
+func TestCleansUpAfterCarelessPlugins(t *testing.T) {
+	testenv.Root(t)
+	testenv.Tool(t, "setsid")
+	dir, foreign := t.TempDir(), t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "careless"), []byte(careless), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(foreign, "precious"), nil, 0o600))
+	report, err := cnitest.Examine(t.Context(), cnitest.Target{
+		Config: []byte(`{"name": "net", "type": "careless", "dataDir": "{{dir}}"}`),
+		Path:   []string{dir}, Env: []string{"FOREIGN=" + foreign},
+	}, cnitest.Options{Run: "^del/succeeds$"})
+	require.NoError(t, err)
+	require.Len(t, report.Outcomes, 1)
+
+	require.FileExists(t, filepath.Join(foreign, "precious"))
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	require.NoError(t, err)
+	require.NotContains(t, string(mounts), `a\040mount`)
+	pid, err := os.ReadFile(filepath.Join(foreign, "pid"))
+	require.NoError(t, err)
+	comm, _ := os.ReadFile(fmt.Sprintf("/proc/%s/cmdline", strings.TrimSpace(string(pid)))) // of a zombie it is empty
+	if len(comm) > 0 {
+		_ = exec.Command("kill", strings.TrimSpace(string(pid))).Run()
+	}
+	require.Empty(t, string(comm), "what the plugin started goes on")
+}
