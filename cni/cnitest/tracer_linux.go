@@ -21,6 +21,7 @@ type tracer struct {
 	leader  int             // the process that was started
 	threads map[int]*thread // by thread ID: what is alive, as far as it was seen
 	status  unix.WaitStatus // of the leader
+	reaped  bool            // the leader ended; its number may be somebody else's now
 	ending  bool            // everything was killed, or is as soon as it is seen
 	done    traced
 }
@@ -123,7 +124,9 @@ func (t *tracer) follow(ctx context.Context) error {
 // end kills everything. What is not known yet is killed when it appears.
 func (t *tracer) end() {
 	t.ending = true
-	_ = unix.Kill(t.leader, unix.SIGKILL)
+	if !t.reaped {
+		_ = unix.Kill(t.leader, unix.SIGKILL)
+	}
 	for tid := range t.threads {
 		_ = unix.Kill(tid, unix.SIGKILL)
 	}

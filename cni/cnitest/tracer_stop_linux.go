@@ -21,7 +21,7 @@ func (t *tracer) event(tid int, status unix.WaitStatus) error {
 	if status.Exited() || status.Signaled() {
 		delete(t.threads, tid)
 		if tid == t.leader {
-			t.status = status
+			t.status, t.reaped = status, true
 			t.end()
 		}
 		return nil
