@@ -189,6 +189,22 @@ func TestExaminesABrokenPlugin(t *testing.T) {
 	}
 }
 
+// TestHidesDevices: the machine's could be set through /sys from any network namespace.
+func TestHidesDevices(t *testing.T) {
+	here := install(t, map[string]string{"looking": "cat > /dev/null\nls /sys/class/net > \"$(dirname \"$0\")/out/devices\"\n"})
+	require.NoError(t, os.Mkdir(here.path("out"), 0o755))
+	require.NoError(t, os.Chmod(here.path("out"), 0o777))
+	for name, change := range map[string]func(*exec.Cmd){"root": nil, "without root": nobody(t)} {
+		t.Run(name, func(t *testing.T) {
+			here.run(t, change, "-plugin", "./looking", "-conf", "looking.conf", "-run", "^version/answer$")
+			devices, err := os.ReadFile(here.path("out/devices"))
+			require.NoError(t, err)
+			require.Equal(t, "lo\n", string(devices))
+			require.NoError(t, os.Remove(here.path("out/devices")))
+		})
+	}
+}
+
 // needy works only with a file of the machine, and with an empty state directory.
 const needy = `cat > /dev/null
 case $CNI_COMMAND in

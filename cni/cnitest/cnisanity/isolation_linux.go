@@ -120,6 +120,9 @@ func hideMachine(state, needed []string) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("keep mounts private: %w\n%s", err, wayOut())
 	}
+	if err := hideDevices(); err != nil {
+		return err
+	}
 	hidden := []string{"/run", "/var/lib"}
 	for _, dir := range hidden {
 		if err := hide(dir, needed); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -132,6 +135,22 @@ func hideMachine(state, needed []string) error {
 		}
 	}
 	return nil
+}
+
+// hideDevices has /sys show the network of this process: that of the machine has the
+// devices of the network in which it was mounted, to be set from anywhere. Where the
+// kernel allows no other, it is made read-only.
+func hideDevices() error {
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	err := unix.Mount("sysfs", "/sys", "sysfs", flags, "")
+	if err == nil {
+		return nil
+	}
+	only := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if readOnly := unix.MountSetattr(unix.AT_FDCWD, "/sys", unix.AT_RECURSIVE, &only); readOnly != nil && !unprivileged() {
+		return fmt.Errorf("hide /sys of this machine: %w\n%s", errors.Join(err, readOnly), wayOut())
+	}
+	return nil // without root, nothing in it can be written anyway
 }
 
 // hideState makes a directory, or hides the one that is there.

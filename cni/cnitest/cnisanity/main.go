@@ -3,11 +3,17 @@
 //
 //	cnisanity -plugin PATH [-conf FILE] [flags]
 //
-// Well-known types need no configuration. The plugin works on network namespaces that
-// are made for it, and sees empty directories /run and /var/lib; nothing of the machine
-// is touched. Root is not needed: the command then takes a user namespace. It prints
-// what is broken, what was seen, and how to fix it. The exit status is 0 if the plugin
-// keeps what it must, 1 if it does not, 2 if that could not be examined.
+// Well-known types need no configuration. It prints what is broken, what was seen, and
+// how to fix it. The exit status is 0 if the plugin keeps what it must, 1 if it does not,
+// 2 if that could not be examined.
+//
+// The plugin works on network namespaces that are made for it, and sees empty directories
+// /run and /var/lib and a /sys without the devices of the machine; what it mounts is seen
+// by nobody else, and what it starts in those namespaces is ended. Everything else is that
+// of the machine: other directories (a log file, /etc, /tmp), processes, kernel modules,
+// and settings outside net. Root is not needed: the command then takes a user namespace,
+// and the plugin has no more rights than the user. Examine a plugin that you do not trust
+// that way, or on a machine of its own.
 //
 // Package cnitest has the same as a Go test, and what the cases are.
 package main
