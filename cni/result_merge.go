@@ -8,7 +8,8 @@ import (
 
 // MergeResults makes one result of those of several attachments of a container, in
 // order; nil ones are skipped. Indices of interfaces are adapted. A route that names no
-// gateway gets that of its own result, for in the whole it would be anybody's. DNS
+// gateway gets that of its own result, for in the whole it would be anybody's; not if it
+// leads to that gateway itself, or has a scope in which there is none (link, host). DNS
 // settings are joined, without repetitions; of the domains, and of unknown keys that
 // clash, the first counts. The result shares no memory with what it was made of.
 //
@@ -29,7 +30,7 @@ func MergeResults(results ...*Result) *Result {
 			}
 		}
 		for i := range r.Routes {
-			if !r.Routes[i].GW.IsValid() {
+			if !r.Routes[i].GW.IsValid() && !r.onLink(r.Routes[i]) {
 				r.Routes[i].GW = r.gateway(r.Routes[i].Dst)
 			}
 		}
@@ -50,6 +51,17 @@ func (r *Result) gateway(dst netip.Prefix) netip.Addr {
 		}
 	}
 	return netip.Addr{}
+}
+
+// onLink reports whether a route without a gateway must stay so.
+func (r *Result) onLink(route Route) bool {
+	const link = 253 // RT_SCOPE_LINK; those of more are nearer
+	return route.Scope != nil && *route.Scope >= link || r.isGateway(route.Dst)
+}
+
+// isGateway reports whether a destination is that of one of the gateways alone.
+func (r *Result) isGateway(dst netip.Prefix) bool {
+	return dst.IsSingleIP() && slices.ContainsFunc(r.IPs, func(ip IP) bool { return ip.Gateway == dst.Addr() })
 }
 
 // Join returns the settings of both, those of d first, without repetitions. Of the
@@ -97,7 +109,8 @@ func joinExtra(extra, more map[string]json.RawMessage) map[string]json.RawMessag
 // A part has the interface of that name that has a sandbox, the interfaces of the
 // host before it, further ones in the container behind it, and their addresses. A
 // route belongs to the part that its gateway can be reached in; one without a gateway
-// to the first part with addresses of its family but no gateway. What is before the
+// to the part whose gateway it leads to, else to the first with addresses of its family
+// but no gateway. What is before the
 // first of the names in the container, and not of the host, is in no part: others
 // made it. Addresses of no interface and other routes are in the first part. All
 // parts have the DNS settings and the unknown keys. A name that is not there has a
@@ -170,6 +183,11 @@ func (r *Result) part(p int, owners []int) *Result {
 }
 
 func routeOwner(route Route, parts []*Result) int {
+	if !route.GW.IsValid() {
+		if owner := slices.IndexFunc(parts, func(part *Result) bool { return part.isGateway(route.Dst) }); owner >= 0 {
+			return owner
+		}
+	}
 	owner := slices.IndexFunc(parts, func(part *Result) bool {
 		if !route.GW.IsValid() {
 			return part.hasFamily(route.Dst) && !part.gateway(route.Dst).IsValid()

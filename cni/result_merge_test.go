@@ -79,6 +79,22 @@ func TestResultSplit(t *testing.T) {
 	assert.Equal(t, before, merged.String(), "no memory is shared")
 }
 
+// TestMergeKeepsRoutesOnLink: some plugins tell that a gateway outside the subnet is
+// reached without one.
+func TestMergeKeepsRoutesOnLink(t *testing.T) {
+	first := `{"cniVersion":"1.1.0","interfaces":[{"name":"a","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.0.0.9/32","gateway":"10.0.0.1"}],
+		"routes":[{"dst":"10.0.0.1/32"},{"dst":"0.0.0.0/0","gw":"10.0.0.1"}]}`
+	second := `{"cniVersion":"1.1.0","interfaces":[{"name":"b","sandbox":"/n"}],"ips":[{"interface":0,"address":"11.0.0.9/32","gateway":"11.0.0.1"}],
+		"routes":[{"dst":"11.0.0.1/32"},{"dst":"11.0.0.1/32","scope":253},{"dst":"11.0.0.0/8","gw":"11.0.0.1"}]}`
+	merged := cni.MergeResults(parse(t, first), parse(t, second), parse(t, `{"ips":[{"address":"12.0.0.9/8","gateway":"12.0.0.1"}],"routes":[{"dst":"169.254.0.0/16","scope":253}]}`))
+	for _, i := range []int{0, 2, 3, 5} {
+		assert.False(t, merged.Routes[i].GW.IsValid(), "%v", merged.Routes[i])
+	}
+	parts := cni.MergeResults(parse(t, first), parse(t, second)).Split("a", "b")
+	assert.Equal(t, parse(t, first).String(), parts[0].String())
+	assert.Equal(t, parse(t, second).String(), parts[1].String())
+}
+
 func TestResultSplitOddities(t *testing.T) {
 	for name, c := range map[string]struct {
 		doc   string
