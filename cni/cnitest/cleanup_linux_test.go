@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -57,4 +58,30 @@ func TestCleansUpAfterCarelessPlugins(t *testing.T) {
 		_ = exec.Command("kill", strings.TrimSpace(string(pid))).Run()
 	}
 	require.Empty(t, string(comm), "what the plugin started goes on")
+}
+
+// TestClosedNamespaceHasNoProcesses: its number may be that of somebody else's.
+func TestClosedNamespaceHasNoProcesses(t *testing.T) {
+	testenv.NetAdmin(t)
+	n, err := cnitest.NewNamespace()
+	require.NoError(t, err)
+	require.NoError(t, n.Close())
+	_, err = n.EndProcesses(0)
+	require.ErrorIs(t, err, os.ErrClosed)
+}
+
+// TestKillsOfAPluginThatHangs: a plugin that does not answer is no failure of the kit.
+func TestKillsOfAPluginThatHangs(t *testing.T) {
+	testenv.NetAdmin(t)
+	dir := t.TempDir()
+	const hanging = "#!/bin/sh\n[ $CNI_COMMAND = VERSION ] || sleep 60\n" +
+		`echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}'` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "hanging"), []byte(hanging), 0o755))
+	report, err := cnitest.Examine(t.Context(), cnitest.Target{
+		Config: []byte(`{"name": "net", "type": "hanging"}`), Path: []string{dir},
+	}, cnitest.Options{Run: "^faults/killed-add$", Timeout: 100 * time.Millisecond})
+	require.NoError(t, err)
+	require.Len(t, report.Outcomes, 1)
+	require.Equal(t, cnitest.Skipped, report.Outcomes[0].Verdict, report.Outcomes[0].Reason)
+	require.Contains(t, report.Outcomes[0].Reason, "no answer within 300ms")
 }

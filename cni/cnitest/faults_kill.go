@@ -132,6 +132,8 @@ func (p *probe) rehearse(c killedCall) (plan killPlan) {
 		if errors.Is(err, errors.ErrUnsupported) {
 			p.note("ptrace is refused here (%v): plugins were killed at times chosen by the seed, not at each change that they make", err)
 			plan.moments = q.times(c, a)
+		} else if errors.Is(err, context.DeadlineExceeded) && p.ctx.Err() == nil {
+			p.skip("needs %s to work under ptrace, and it gave no answer within %s", c.command, tracedTimeout*p.o.Timeout)
 		} else {
 			p.can(err)
 			if done.exit != 0 {

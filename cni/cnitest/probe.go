@@ -58,13 +58,18 @@ func (x *exam) probe(ctx context.Context, name string) (*probe, error) {
 // processes too, which would keep them, and go on when the examination is over.
 func (p *probe) close() {
 	for _, n := range append(p.open, p.node) {
-		if _, err := n.EndProcesses(0); err != nil {
-			p.note("a process that a plugin left could not be ended: %v", err)
-		}
+		p.endIn(n)
 		_ = n.Close()
 	}
 	if err := removeTree(p.home); err != nil {
 		p.note("a directory of a case is left: %v", err)
+	}
+}
+
+// endIn ends the processes that a plugin left in a namespace.
+func (p *probe) endIn(n *Namespace) {
+	if _, err := n.EndProcesses(0); err != nil && !errors.Is(err, os.ErrClosed) {
+		p.note("a process that a plugin left could not be ended: %v", err)
 	}
 }
 
@@ -158,6 +163,7 @@ func (p *probe) vanish(a *attachment) {
 		err = nil
 	}
 	p.can(err)
+	p.endIn(a.ns)
 	if err := a.ns.Close(); !errors.Is(err, os.ErrClosed) {
 		p.can(err)
 	}

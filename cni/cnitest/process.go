@@ -2,6 +2,7 @@ package cnitest
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,8 +20,12 @@ func (p Process) String() string { return fmt.Sprintf("process %d (%s)", p.PID, 
 
 // Processes lists the processes whose network namespace this is, by their entries in
 // /proc; the calling process is never listed. A process that only has a socket or a
-// thread inside is not seen.
+// thread inside is not seen. A closed handle is an error that matches [fs.ErrClosed]: the
+// kernel gives the number of a namespace that is gone to the next.
 func (n *Namespace) Processes() ([]Process, error) {
+	if n.ns.Fd() < 0 {
+		return nil, fmt.Errorf("list processes in %s: %w", n.name, fs.ErrClosed)
+	}
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, fmt.Errorf("list processes in %s: %w", n.name, err)
