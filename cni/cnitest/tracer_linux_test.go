@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -196,15 +197,17 @@ func TestTraceEnds(t *testing.T) {
 		c, dir := shell(t, daemon, "touch DIR/begun", "sleep 1002")
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go func() {
+		var watcher sync.WaitGroup
+		watcher.Go(func() {
 			for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
 				if _, err := os.Stat(filepath.Join(dir, "begun")); err == nil {
 					cancel()
 				}
 			}
-		}()
+		})
 		done, err := n.trace(ctx, c, moment{})
 		require.ErrorIs(t, err, context.Canceled)
+		watcher.Wait() // it would count as one left
 		require.Equal(t, -1, done.exit)
 	})
 	t.Run("at the moment", func(t *testing.T) {
