@@ -1,11 +1,14 @@
 package cnitest_test
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -84,4 +87,34 @@ func TestKillsOfAPluginThatHangs(t *testing.T) {
 	require.Len(t, report.Outcomes, 1)
 	require.Equal(t, cnitest.Skipped, report.Outcomes[0].Verdict, report.Outcomes[0].Reason)
 	require.Contains(t, report.Outcomes[0].Reason, "no answer within 300ms")
+}
+
+// TestSpecialFilesOfAPlugin: whoever reads a FIFO may wait for ever.
+func TestSpecialFilesOfAPlugin(t *testing.T) {
+	testenv.NetAdmin(t)
+	dir, state := t.TempDir(), t.TempDir()
+	require.NoError(t, syscall.Mkfifo(filepath.Join(state, "fifo"), 0o600))
+	listener, err := net.Listen("unix", filepath.Join(state, "socket"))
+	require.NoError(t, err)
+	defer listener.Close()
+	const plain = "#!/bin/sh\n" + `[ $CNI_COMMAND = DEL ] || echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"], "ips": []}'` + "\n"
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "plain"), []byte(plain), 0o755))
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	done := make(chan *cnitest.Report, 1)
+	go func() {
+		report, _ := cnitest.Examine(ctx, cnitest.Target{
+			Config: []byte(`{"name": "net", "type": "plain"}`), Path: []string{dir}, Profile: cnitest.ProfileIPAM, Dirs: []string{state},
+		}, cnitest.Options{Run: "^del/succeeds$|^faults/state-torn$|^del/leaves"})
+		done <- report
+	}()
+	select {
+	case report := <-done:
+		for _, o := range report.Outcomes {
+			require.NotEqual(t, cnitest.FailedToRun, o.Verdict, "%s: %s", o.ID(), o.Reason)
+		}
+		require.NotEmpty(t, report.Outcomes)
+	case <-ctx.Done():
+		t.Fatal("it hangs")
+	}
 }

@@ -89,7 +89,10 @@ func (p *probe) mentions(a *attachment) []string {
 			if err != nil || entry.IsDir() {
 				return ignoreAbsent(err)
 			}
-			content, err := os.ReadFile(path)
+			var content []byte
+			if entry.Type().IsRegular() { // to read a FIFO may take for ever
+				content, err = os.ReadFile(path)
+			}
 			if strings.Contains(path, a.id) || bytes.Contains(content, []byte(a.id)) {
 				found = append(found, strings.ReplaceAll(path, p.stateDir(), Placeholder))
 			}
