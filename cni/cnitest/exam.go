@@ -9,54 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/cnikit/cnikit/cni"
 )
-
-// Run examines a plugin with one subtest per case, "group/case". A broken rule that must
-// be kept fails its subtest, one that should or may be kept is logged; cases that do not
-// apply are skipped with the reason. Where the test has no right to make network
-// namespaces it is skipped, with CI=true in the environment it fails. It takes its time,
-// so with -short it is skipped in any case.
-func Run(t *testing.T, target Target, o Options) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("examining a plugin takes its time; run the test without -short")
-	}
-	x, err := newExam(t.Context(), target, o)
-	if errors.Is(err, errNoNamespaces) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(x.close)
-	t.Logf("%s as %s, versions %v, seed %d", x.target.Plugin, x.target.Profile, x.versions, x.seed)
-	for _, c := range x.cases {
-		t.Run(c.ID(), func(t *testing.T) { x.judge(t.Context(), c).tell(t) })
-	}
-	for _, note := range x.notes {
-		t.Log(note)
-	}
-}
-
-// tell makes the outcome that of a test.
-func (o Outcome) tell(t *testing.T) {
-	t.Helper()
-	switch o.Verdict {
-	case Broken:
-		t.Errorf("%s must be kept: %s\nseen: %s\nfix: %s", rulesText(o.Rows), o.About, o.Seen, o.Fix)
-	case Warned:
-		t.Logf("warning: %s %s be kept: %s\nseen: %s\nfix: %s", rulesText(o.Rows), o.Strength, o.About, o.Seen, o.Fix)
-	case FailedToRun:
-		t.Errorf("the case could not be run: %s", o.Reason)
-	case Skipped:
-		t.Skip(o.Reason)
-	case Kept:
-	}
-}
 
 func rulesText(rows []int) string {
 	texts := make([]string, len(rows))
@@ -229,7 +185,7 @@ func (x *exam) judge(ctx context.Context, c kase) Outcome {
 	if o.Verdict, o.Reason = Skipped, x.lacks(c); o.Reason == "" {
 		o.Verdict, o.Seen, o.Reason = x.try(ctx, c)
 	}
-	if o.Verdict == Broken && c.Strength != Must {
+	if o.Verdict == Broken && c.Strength != Must && !x.o.Strict {
 		o.Verdict = Warned
 	}
 	o.Took = time.Since(began)

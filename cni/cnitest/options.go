@@ -14,10 +14,11 @@ const DefaultTimeout = 10 * time.Second
 // target.
 type Options struct {
 	Run, Skip string        // regular expressions over "group/case"; "": all, none
-	Seed      uint64        // of what is chosen at random; 0: a random one, which the report tells
+	Seed      uint64        // of what is chosen at random; 0: a random one, which is told; see also [Run]
 	Timeout   time.Duration // of one call of the plugin; default [DefaultTimeout]
 	Budget    time.Duration // after it, no further case is begun; 0: no limit
 	Progress  io.Writer     // gets a line before each case; nil: none
+	Strict    bool          // a rule that should or may be kept is [Broken] like one that must, not [Warned]
 }
 
 // filter chooses cases by name.

@@ -18,7 +18,7 @@ type Verdict string
 // The verdicts.
 const (
 	Kept        Verdict = "kept"
-	Broken      Verdict = "broken"        // a rule that must be kept is not
+	Broken      Verdict = "broken"        // a rule that must be kept is not, or with [Options.Strict] any
 	Warned      Verdict = "warned"        // a rule that should or may be kept is not
 	Skipped     Verdict = "skipped"       // does not apply here; Reason says why
 	FailedToRun Verdict = "failed to run" // the kit itself could not do what the case needs

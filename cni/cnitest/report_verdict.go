@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Verdict sums the report up: [Broken] if a rule that must be kept is not, else
+// Verdict sums the report up: [Broken] if a rule that must be kept is not, or with [Options.Strict] any, else
 // [FailedToRun] if a case could not be run, else [Warned], else [Kept]; [Skipped] if no
 // case said anything.
 func (r *Report) Verdict() Verdict {
@@ -38,6 +38,9 @@ func (r *Report) summary() string {
 func (r *Report) sentence() string {
 	switch r.Verdict() {
 	case Broken:
+		if !slices.ContainsFunc(r.Outcomes, func(o Outcome) bool { return o.Verdict == Broken && o.Strength == Must }) {
+			return "breaks rules that should be kept"
+		}
 		return "breaks rules that must be kept"
 	case FailedToRun:
 		return "was not examined in full"

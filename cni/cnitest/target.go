@@ -15,7 +15,7 @@ const Placeholder = "{{dir}}"
 
 // Target is the plugin under test: an executable, or a [cni.Handler] in this process.
 type Target struct {
-	Plugin string   // its type: the file name of the executable
+	Plugin string   // its type: the file name of the executable; default: the last type in Config
 	Path   []string // CNI_PATH: where it and its delegates are; relative ones are made absolute
 
 	// Config is a plugin object, or a list with "plugins" of which Plugin is the one under
