@@ -239,6 +239,55 @@ func TestDirectoriesOfThePlugin(t *testing.T) {
 	require.Equal(t, kept, got.status)
 }
 
+// TestConfigurationReadOnce: from a pipe, it can be read no second time.
+func TestConfigurationReadOnce(t *testing.T) {
+	here := install(t, nil)
+	const conf = `{"name": "net", "type": "cnikit-ipam", "ipam": {"type": "cnikit-ipam", "subnet": "10.88.0.0/24", "dataDir": "{{dir}}"}}`
+	args := []string{"-plugin", "cnikit-ipam", "-run", "^version/answer$", "-conf"}
+	for name, c := range map[string]struct {
+		file   string
+		change func(*exec.Cmd)
+	}{
+		"standard input": {"-", func(cmd *exec.Cmd) { cmd.Stdin = strings.NewReader(conf) }},
+		"a pipe": {"/dev/fd/3", func(cmd *exec.Cmd) {
+			r, w, err := os.Pipe()
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = r.Close() })
+			_, err = w.WriteString(conf)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			cmd.ExtraFiles = []*os.File{r}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := here.run(t, c.change, append(args, c.file)...)
+			require.Equal(t, kept, got.status)
+		})
+	}
+	got := here.run(t, nil, append(args, "-")...)
+	require.Equal(t, unable, got.status)
+	require.Contains(t, got.stderr, "flag -conf: -: is no plugin object and no list")
+}
+
+// futuristic speaks a version that there is not, which it should not say.
+const futuristic = `cat > /dev/null
+case $CNI_COMMAND in
+VERSION) echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0", "7.0.0"]}' ;;
+esac
+`
+
+func TestStrict(t *testing.T) {
+	here := install(t, map[string]string{"futuristic": futuristic})
+	args := []string{"-plugin", "./futuristic", "-conf", "futuristic.conf", "-run", "^version/known$"}
+	got := here.run(t, nil, args...)
+	require.Equal(t, kept, got.status)
+	require.Contains(t, got.stdout, "WARNED version/known")
+
+	got = here.run(t, nil, append(args, "-strict")...)
+	require.Equal(t, broken, got.status)
+	require.Contains(t, got.stdout, "BROKEN version/known")
+}
+
 // unwilling refuses every ADD, as a plugin does whose configuration is wrong.
 const unwilling = `cat > /dev/null
 case $CNI_COMMAND in

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -38,13 +39,14 @@ func unprivileged() bool { return strings.HasPrefix(os.Getenv(marker), asUser+" 
 func mountNamespace() (string, error) { return os.Readlink("/proc/self/ns/mnt") }
 
 // enter executes the command again in namespaces of its own, for the network and for
-// mounts, and for users if it is not root. The result is its exit status.
-func enter(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+// mounts, and for users if it is not root. The configuration that was read goes along:
+// what it came from may be read only once. The result is the exit status.
+func enter(ctx context.Context, args []string, config []byte, stdout, stderr io.Writer) (int, error) {
 	runtime.LockOSThread() // the child is told when this thread ends
 	defer runtime.UnlockOSThread()
-	cmd, err := start(ctx, args, asRoot, stdout, stderr)
+	cmd, err := start(ctx, args, config, asRoot, stdout, stderr)
 	if os.Geteuid() != 0 || errors.Is(err, unix.EPERM) {
-		cmd, err = start(ctx, args, asUser, stdout, stderr)
+		cmd, err = start(ctx, args, config, asUser, stdout, stderr)
 	}
 	if err != nil {
 		return unable, refused(err)
@@ -57,7 +59,7 @@ func enter(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	return unable, fmt.Errorf("examination ended early: %w", err)
 }
 
-func start(ctx context.Context, args []string, as string, stdout, stderr io.Writer) (*exec.Cmd, error) {
+func start(ctx context.Context, args []string, config []byte, as string, stdout, stderr io.Writer) (*exec.Cmd, error) {
 	if as == asRoot && os.Geteuid() != 0 {
 		return nil, unix.EPERM
 	}
@@ -72,7 +74,7 @@ func start(ctx context.Context, args []string, as string, stdout, stderr io.Writ
 	cmd := exec.CommandContext(ctx, own, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, stdout, stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(config), stdout, stderr
 	cmd.Env = append(os.Environ(), marker+"="+as+" "+outer)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: unix.SIGTERM,

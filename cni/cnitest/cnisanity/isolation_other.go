@@ -15,6 +15,6 @@ func unprivileged() bool { return false }
 
 func hideMachine(_, _ []string) error { return nil }
 
-func enter(context.Context, []string, io.Writer, io.Writer) (int, error) {
+func enter(context.Context, []string, []byte, io.Writer, io.Writer) (int, error) {
 	return unable, fmt.Errorf("plugins can be examined on Linux only: %w", errors.ErrUnsupported)
 }

@@ -77,7 +77,7 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 		return unable, err
 	}
 	if !inside() {
-		return enter(ctx, args, stdout, stderr)
+		return enter(ctx, args, target.Config, stdout, stderr)
 	}
 	return o.examine(ctx, target, stdout, stderr)
 }

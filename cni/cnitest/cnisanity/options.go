@@ -23,7 +23,7 @@ type options struct {
 	seed                       uint64
 	timeout, budget            time.Duration
 	json, junit                string
-	verbose, plain             bool
+	strict, verbose, plain     bool
 }
 
 // stringList is a flag that may be repeated, or hold several separated by colons.
@@ -77,7 +77,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 
 func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.plugin, "plugin", "", "`path` of the executable; a name alone is looked for in -path, $CNI_PATH and /opt/cni/bin")
-	flags.StringVar(&o.conf, "conf", "", "`file` with a plugin object, or a list in which the plugin is; not needed for well-known types")
+	flags.StringVar(&o.conf, "conf", "", "`file` with a plugin object, or a list in which the plugin is, - is standard input; not needed for well-known types")
 	flags.StringVar(&o.typ, "type", "", "type of the plugin, if it is not the `name` of the executable")
 	flags.StringVar(&o.profile, "profile", "", "`kind` of plugin: interface, chained, ipam or meta; default: what is known of the type, else interface")
 	flags.Var(&o.path, "path", "further `directory` with plugins it delegates to; may be repeated")
@@ -93,6 +93,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.DurationVar(&o.budget, "budget", 0, "begin no further case after that long; default: no limit")
 	flags.StringVar(&o.json, "json", "", "write the report as JSON to the `file`; - is standard output, instead of the report for people")
 	flags.StringVar(&o.junit, "junit", "", "write the report for CI systems to the `file`; - is standard output, instead of the report for people")
+	flags.BoolVar(&o.strict, "strict", false, "let a broken rule that should or may be kept count as one that must")
 	flags.BoolVar(&o.verbose, "v", false, "tell of every case; with -list, of every rule")
 	flags.BoolVar(&o.plain, "no-color", false, "no colors and no moving line; the default when no terminal is there")
 }
@@ -115,6 +116,6 @@ func (o *options) check() error {
 // kit are the options for the kit.
 func (o *options) kit(progress io.Writer) cnitest.Options {
 	return cnitest.Options{
-		Run: o.runs, Skip: o.skips, Seed: o.seed, Timeout: o.timeout, Budget: o.budget, Progress: progress,
+		Run: o.runs, Skip: o.skips, Seed: o.seed, Timeout: o.timeout, Budget: o.budget, Progress: progress, Strict: o.strict,
 	}
 }

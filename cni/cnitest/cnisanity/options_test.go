@@ -103,10 +103,10 @@ func TestList(t *testing.T) {
 func TestCommandToRunAgain(t *testing.T) {
 	o, err := parseOptions([]string{
 		"-plugin", "./my plugin", "-conf", "it's.conf", "-path", "/a:/b", "-path", "/c", "-args", "K=V;L=W", "-timeout", "3s",
-		"-run", "^del/", "-skip", "x", "-seed", "7", "-json", "out.json", "-v",
+		"-run", "^del/", "-skip", "x", "-seed", "7", "-json", "out.json", "-v", "-strict",
 	}, nil)
 	require.NoError(t, err)
-	require.Equal(t, `cnisanity -plugin './my plugin' -conf 'it'\''s.conf' -path /a:/b:/c -args 'K=V;L=W' -timeout 3s`, o.again())
+	require.Equal(t, `cnisanity -plugin './my plugin' -conf 'it'\''s.conf' -path /a:/b:/c -args 'K=V;L=W' -timeout 3s -strict`, o.again())
 	require.EqualValues(t, 7, o.seed)
 
 	o, err = parseOptions([]string{"-plugin", "bridge"}, nil)

@@ -84,6 +84,9 @@ func (o *options) again() string {
 	if o.timeout != cnitest.DefaultTimeout {
 		words = append(words, "-timeout", o.timeout.String())
 	}
+	if o.strict {
+		words = append(words, "-strict")
+	}
 	for i, word := range words {
 		words[i] = quoted(word)
 	}

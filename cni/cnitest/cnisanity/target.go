@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -106,7 +107,7 @@ func (t *target) configure(o *options) error {
 		t.Target = known
 		return nil
 	}
-	config, err := os.ReadFile(o.conf)
+	config, err := o.readConf()
 	if err != nil {
 		return fmt.Errorf("flag -conf: %w", err)
 	}
@@ -123,6 +124,14 @@ func (t *target) configure(o *options) error {
 		}
 	}
 	return nil
+}
+
+// readConf reads the configuration, once: inside, it comes from the command that read it.
+func (o *options) readConf() ([]byte, error) {
+	if o.conf == "-" || inside() {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(o.conf)
 }
 
 // delegate is an IPAM plugin beside the one to examine, else the one built in.
