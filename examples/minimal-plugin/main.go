@@ -12,15 +12,17 @@ type config struct {
 	DNS cni.DNS `json:"dns"`
 }
 
-func main() {
-	cni.Main(cni.Plugin[config]{
+func main() { cni.Main(plugin().Handler()) }
+
+func plugin() cni.Plugin[config] {
+	return cni.Plugin[config]{
 		Type:   "minimal-plugin",
 		Add:    add,
 		Del:    cni.NoState[config],
 		Check:  cni.NoState[config],
 		Status: cni.Ready[config],
 		GC:     cni.NoState[config],
-	}.Handler())
+	}
 }
 
 func add(_ context.Context, r *cni.Request[config]) (*cni.Result, error) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -14,28 +13,11 @@ import (
 	"github.com/cnikit/cnikit/internal/testenv"
 )
 
-func plugins(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	program := testenv.Build(t, "github.com/cnikit/cnikit/examples/minimal-plugin")
-	require.NoError(t, os.Symlink(program, filepath.Join(dir, "minimal-plugin")))
-	return dir
-}
-
-// The plugin keeps the specification.
-func TestConformance(t *testing.T) {
-	cnitest.Run(t, cnitest.Target{
-		Path:    []string{plugins(t)},
-		Config:  []byte(`{"name": "net", "type": "minimal-plugin", "dns": {"nameservers": ["192.0.2.53"], "search": ["example.org"]}}`),
-		Profile: cnitest.ProfileChained,
-	}, cnitest.Options{})
-}
-
 func TestAdd(t *testing.T) {
 	const prev = `"interfaces":[{"name":"eth0","sandbox":"/n","by":1}],"ips":[{"interface":0,"address":"10.0.0.5/24"}]`
-	ns := newNamespace(t)
+	ns, program := newNamespace(t), filepath.Join(build(t), "minimal-plugin")
 	add := func(config string) (string, error) {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(plugins(t), "minimal-plugin"))
+		cmd := exec.CommandContext(t.Context(), program)
 		cmd.Env = []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=c1", "CNI_NETNS=" + ns.Path(), "CNI_IFNAME=eth0"}
 		cmd.Stdin = bytes.NewBufferString(config)
 		out, err := cmd.Output()
