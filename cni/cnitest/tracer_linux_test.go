@@ -220,7 +220,20 @@ func TestTraceEnds(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left)
 	require.Equal(t, descriptors, openFiles(t))
-	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines)
+	requireGoroutines(t, goroutines)
+}
+
+// requireGoroutines waits for those that are on their way out.
+func requireGoroutines(t *testing.T, most int) {
+	t.Helper()
+	deadline := time.Now().Add(2 * time.Second)
+	for runtime.NumGoroutine() > most {
+		if time.Now().After(deadline) {
+			stacks := make([]byte, 1<<20)
+			require.Fail(t, "goroutines are left", "%s", stacks[:runtime.Stack(stacks, true)])
+		}
+		time.Sleep(time.Millisecond)
+	}
 }
 
 func openFiles(t *testing.T) int {
