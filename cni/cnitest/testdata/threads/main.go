@@ -1,4 +1,4 @@
-// Threads makes files from many threads at once and then has one of them become another
+// Command threads makes files from many threads at once and then has one of them become another
 // program.
 package main
 
