@@ -47,3 +47,17 @@ func (e *RouteConflict) Error() string {
 	}
 	return fmt.Sprintf("the route %s conflicts with one that is there: %s", e.Route, has)
 }
+
+// LockedError says that a lock is held by another.
+type LockedError struct {
+	Name string
+	PID  int // of the process that holds it; 0: not seen from here, as in another container
+}
+
+func (e *LockedError) Error() string {
+	holder := "by a process that is not seen from here, perhaps in a container"
+	if e.PID != 0 {
+		holder = fmt.Sprintf("by process %d", e.PID)
+	}
+	return fmt.Sprintf("the lock %q is held %s", e.Name, holder)
+}

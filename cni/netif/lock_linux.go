@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -21,7 +25,7 @@ const (
 	maxLockInterval = 16 * time.Millisecond
 )
 
-// errLockBusy says that another holds the lock, or just gave it back.
+// errLockBusy says that another holds the lock.
 var errLockBusy = errors.New("lock is held by another")
 
 // Lock waits until no other handle, in this process or another, holds the lock of the
@@ -50,16 +54,62 @@ func (n *Namespace) Lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
+// TryLock takes the lock of that name of the namespace, one besides that of
+// [Namespace.Lock] and independent of it, for what there may be one of on a node, such as
+// a node agent. It does not wait: a [*LockedError] says that another handle, in this
+// process or another, holds it. The lock goes with unlock or the process.
+//
+// Its file is as for [Namespace.Lock]. Without the right to write there, it is a name
+// among the abstract sockets of the namespace, which any process in it can take.
+func (n *Namespace) TryLock(name string) (unlock func(), err error) {
+	return n.tryNamed(lockDir, name)
+}
+
+func (n *Namespace) tryNamed(dir, name string) (unlock func(), err error) {
+	path, err := n.lockPath(dir, "-"+url.PathEscape(name))
+	if err != nil {
+		return nil, fmt.Errorf("lock %q: %w", name, err)
+	}
+	unlock, err = tryLockFile(path)
+	if cannotWrite(err) {
+		unlock, err = n.tryLockSocket(name)
+	}
+	if errors.Is(err, errLockBusy) {
+		return nil, &LockedError{Name: name, PID: holder(path)}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lock %q: %w", name, err)
+	}
+	return unlock, nil
+}
+
 func (n *Namespace) tryLock(dir string) (unlock func(), err error) {
-	var ns unix.Stat_t
-	if err := unix.Fstat(n.ns.Fd(), &ns); err != nil {
+	path, err := n.lockPath(dir, "")
+	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, fmt.Sprintf("netns-%d-%d.lock", ns.Dev, ns.Ino))
-	file, err := openLockFile(path)
-	if errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS) {
+	unlock, err = tryLockFile(path)
+	if cannotWrite(err) {
 		return n.tryLockItself()
 	}
+	return unlock, err
+}
+
+// lockPath is where a lock of the namespace has its file. The suffix is of its name.
+func (n *Namespace) lockPath(dir, suffix string) (string, error) {
+	var ns unix.Stat_t
+	if err := unix.Fstat(n.ns.Fd(), &ns); err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, fmt.Sprintf("netns-%d-%d%s.lock", ns.Dev, ns.Ino, suffix)), nil
+}
+
+func cannotWrite(err error) bool {
+	return errors.Is(err, os.ErrPermission) || errors.Is(err, unix.EROFS)
+}
+
+func tryLockFile(path string) (unlock func(), err error) {
+	file, err := openLockFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +119,7 @@ func (n *Namespace) tryLock(dir string) (unlock func(), err error) {
 	}
 	if !isAt(file, path) { // its holder removed it after we had opened it
 		_ = file.Close()
-		return nil, errLockBusy
+		return tryLockFile(path)
 	}
 	return func() {
 		if isAt(file, path) {
@@ -91,6 +141,44 @@ func (n *Namespace) tryLockItself() (unlock func(), err error) {
 		return nil, err
 	}
 	return func() { _ = file.Close() }, nil
+}
+
+// tryLockSocket takes a name in the namespace.
+func (n *Namespace) tryLockSocket(name string) (unlock func(), err error) {
+	var taken net.Listener
+	err = n.ns.Do(func() (err error) {
+		taken, err = net.Listen("unix", "@cnikit/"+name)
+		return err
+	})
+	if errors.Is(err, unix.EADDRINUSE) {
+		return nil, errLockBusy
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { _ = taken.Close() }, nil
+}
+
+// holder is the process that holds the lock on a file, 0 for none that is seen from
+// here: /proc/locks leaves out those of other PID namespaces (proc_locks(5)).
+func holder(path string) int {
+	var file unix.Stat_t
+	if err := unix.Lstat(path, &file); err != nil {
+		return 0
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0
+	}
+	inode := fmt.Sprintf("%02x:%02x:%d", unix.Major(file.Dev), unix.Minor(file.Dev), file.Ino)
+	for line := range strings.Lines(string(locks)) {
+		// 1: FLOCK ADVISORY WRITE 4711 00:1a:42 0 EOF; one that waits has "->" behind the number
+		if f := strings.Fields(line); len(f) == 8 && f[1] == "FLOCK" && f[5] == inode {
+			pid, _ := strconv.Atoi(f[4])
+			return max(pid, 0)
+		}
+	}
+	return 0
 }
 
 // openLockFile makes the directory and the file where they are missing, and refuses

@@ -1,7 +1,6 @@
 package netif
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -63,7 +62,7 @@ func TestLockFile(t *testing.T) {
 	})
 	t.Run("left by a process that was killed", func(t *testing.T) {
 		dir := t.TempDir()
-		require.NoError(t, os.WriteFile(n.lockPath(t, dir), nil, 0o600))
+		require.NoError(t, os.WriteFile(pathOf(t, n, dir), nil, 0o600))
 		unlock, err := n.tryLock(dir)
 		require.NoError(t, err)
 		unlock()
@@ -121,7 +120,7 @@ func TestLockRefuses(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
-			test.prepare(t, dir, n.lockPath(t, dir))
+			test.prepare(t, dir, pathOf(t, n, dir))
 			_, err := n.tryLock(dir)
 			require.ErrorContains(t, err, test.words)
 		})
@@ -141,9 +140,67 @@ func TestLockWithoutDirectory(t *testing.T) {
 	second()
 }
 
-func (n *Namespace) lockPath(t *testing.T, dir string) string {
+func pathOf(t *testing.T, n *Namespace, dir string) string {
 	t.Helper()
-	var s unix.Stat_t
-	require.NoError(t, unix.Fstat(n.ns.Fd(), &s))
-	return filepath.Join(dir, fmt.Sprintf("netns-%d-%d.lock", s.Dev, s.Ino))
+	path, err := n.lockPath(dir, "")
+	require.NoError(t, err)
+	return path
+}
+
+func TestTryLock(t *testing.T) {
+	n := newNamespace(t)
+	requireHeld := func(t *testing.T, dir, name string, pid int) {
+		t.Helper()
+		_, err := n.tryNamed(dir, name)
+		var locked *LockedError
+		require.ErrorAs(t, err, &locked)
+		require.Equal(t, LockedError{Name: name, PID: pid}, *locked)
+	}
+	t.Run("names are independent, also of Lock", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "locks")
+		for _, name := range []string{"agent a", "agent/b"} {
+			unlock, err := n.tryNamed(dir, name)
+			require.NoError(t, err)
+			defer unlock()
+			requireHeld(t, dir, name, os.Getpid())
+		}
+		unlock, err := n.tryLock(dir)
+		require.NoError(t, err)
+		unlock()
+	})
+	t.Run("gone after unlock", func(t *testing.T) {
+		dir := t.TempDir()
+		for range 2 {
+			unlock, err := n.tryNamed(dir, "agent")
+			require.NoError(t, err)
+			unlock()
+			files, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Empty(t, files)
+		}
+	})
+	t.Run("of another namespace", func(t *testing.T) {
+		dir, other := t.TempDir(), newNamespace(t)
+		for _, n := range []*Namespace{n, other} {
+			unlock, err := n.tryNamed(dir, "agent")
+			require.NoError(t, err)
+			defer unlock()
+		}
+	})
+	t.Run("without directory", func(t *testing.T) {
+		const dir = "/sys/cnikit" // where nobody can make anything
+		for range 2 {
+			unlock, err := n.tryNamed(dir, "agent")
+			require.NoError(t, err)
+			requireHeld(t, dir, "agent", 0)
+			unlock()
+		}
+	})
+	t.Run("refuses what is not private", func(t *testing.T) {
+		dir := t.TempDir()
+		require.NoError(t, os.Chmod(dir, 0o777))
+		_, err := n.tryNamed(dir, "agent")
+		require.ErrorContains(t, err, `lock "agent": `)
+		require.ErrorContains(t, err, "only this user can write to")
+	})
 }

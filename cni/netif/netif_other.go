@@ -34,6 +34,9 @@ func (n *Namespace) Close() {}
 // Lock is not supported on this platform.
 func (n *Namespace) Lock(context.Context) (unlock func(), err error) { return nil, errUnsupported }
 
+// TryLock is not supported on this platform.
+func (n *Namespace) TryLock(string) (unlock func(), err error) { return nil, errUnsupported }
+
 // Link is not supported on this platform.
 func (n *Namespace) Link(string) (Link, error) { return Link{}, errUnsupported }
 

@@ -91,7 +91,7 @@ func (h *host) locks(t *testing.T) []string {
 	info, err := os.Stat(h.ns.Path())
 	require.NoError(t, err)
 	ns := info.Sys().(*syscall.Stat_t)
-	paths, err := filepath.Glob(fmt.Sprintf("%s/agent-%d-%d-*.lock", lockDir, ns.Dev, ns.Ino))
+	paths, err := filepath.Glob(fmt.Sprintf("/run/cnikit/netns-%d-%d-agent-*.lock", ns.Dev, ns.Ino))
 	require.NoError(t, err)
 	return paths
 }

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-)
 
-// lockDir is where only root can make files. The plugins have their locks there too.
-const lockDir = "/run/cnikit"
+	"github.com/cnikit/cnikit/cni/netif"
+)
 
 // Where an update starts the new agent a little before the old one has ended, the new one
 // waits for it.
@@ -18,10 +17,27 @@ const (
 	lockInterval = 50 * time.Millisecond
 )
 
+// tryLock takes the lock of the network on this host, which is a network namespace. An
+// agent holds it as long as it runs, uninstall as long as it works. The error is a
+// [*busyError] when another process has it.
+func (o options) tryLock() (unlock func(), err error) {
+	host, err := netif.Current()
+	if err != nil {
+		return nil, err
+	}
+	defer host.Close()
+	unlock, err = host.TryLock("agent-" + o.network)
+	var locked *netif.LockedError
+	if errors.As(err, &locked) {
+		return nil, &busyError{network: o.network, pid: locked.PID}
+	}
+	return unlock, err
+}
+
 // busyError says that an agent of the network runs on this host.
 type busyError struct {
 	network string
-	pid     int // 0: not seen from here, as in another container
+	pid     int // 0: not seen from here
 }
 
 func (e *busyError) Error() string {
@@ -32,12 +48,12 @@ func (e *busyError) Error() string {
 	return fmt.Sprintf("an agent of network %q runs on this host (%s): end it first", e.network, where)
 }
 
-// lock waits until no other agent of the network runs on this host, see tryLock. Two would
-// undo each other's work.
+// lock waits until no other agent of the network runs on this host. Two would undo each
+// other's work.
 func (o options) lock(ctx context.Context, log *slog.Logger) (unlock func(), err error) {
 	timeout := time.After(lockPatience)
 	for said := false; ; said = true {
-		unlock, err := tryLock(lockDir, o.network)
+		unlock, err := o.tryLock()
 		var busy *busyError
 		if !errors.As(err, &busy) {
 			return unlock, err

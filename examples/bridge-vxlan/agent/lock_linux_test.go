@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/internal/testenv"
 )
@@ -77,62 +74,4 @@ func TestANewAgentWaitsForTheOldOneToEnd(t *testing.T) {
 			assert.Empty(t, h.locks(t))
 		})
 	}
-}
-
-func TestTheLockIsPrivate(t *testing.T) {
-	network := fmt.Sprintf("test-%d", os.Getpid())
-	lockPath := func(dir string) string {
-		var ns unix.Stat_t
-		require.NoError(t, unix.Stat("/proc/self/ns/net", &ns))
-		return filepath.Join(dir, fmt.Sprintf("agent-%d-%d-%s.lock", ns.Dev, ns.Ino, network))
-	}
-	t.Run("made", func(t *testing.T) {
-		dir := filepath.Join(t.TempDir(), "locks")
-		unlock, err := tryLock(dir, network)
-		require.NoError(t, err)
-		for path, mode := range map[string]os.FileMode{dir: os.ModeDir | 0o700, lockPath(dir): 0o600} {
-			info, err := os.Stat(path)
-			require.NoError(t, err)
-			assert.Equal(t, mode, info.Mode())
-		}
-		unlock()
-		assert.NoFileExists(t, lockPath(dir))
-	})
-	for rule, c := range map[string]struct {
-		prepare func(t *testing.T, dir, path string)
-		want    string
-	}{
-		"a directory that others can write to": {func(t *testing.T, dir, _ string) {
-			require.NoError(t, os.Chmod(dir, 0o777))
-		}, "is no directory that only this user can write to; delete it"},
-		"a file that others can open": {func(t *testing.T, _, path string) {
-			require.NoError(t, os.WriteFile(path, nil, 0o600))
-			require.NoError(t, os.Chmod(path, 0o644))
-		}, "is no file that only this user can open; delete it"},
-		"a link": {func(t *testing.T, dir, path string) {
-			require.NoError(t, os.Symlink(filepath.Join(dir, "other"), path))
-		}, "symbolic links"},
-		"a fifo": {func(t *testing.T, _, path string) {
-			require.NoError(t, unix.Mkfifo(path, 0o600))
-		}, "is no file that only this user can open; delete it"},
-	} {
-		t.Run(rule, func(t *testing.T) {
-			dir := t.TempDir()
-			c.prepare(t, dir, lockPath(dir))
-			_, err := tryLock(dir, network)
-			require.ErrorContains(t, err, c.want)
-		})
-	}
-	t.Run("no right to make it", func(t *testing.T) {
-		const dir = "/sys/cnikit" // where nobody can make anything
-		unlock, err := tryLock(dir, network)
-		require.NoError(t, err)
-		_, err = tryLock(dir, network)
-		var busy *busyError
-		require.ErrorAs(t, err, &busy)
-		unlock()
-		unlock, err = tryLock(dir, network)
-		require.NoError(t, err)
-		unlock()
-	})
 }

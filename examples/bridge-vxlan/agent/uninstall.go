@@ -56,7 +56,7 @@ removed; the plugins go only when all the rest is gone.`,
 
 // uninstall is the work of the command. What was removed it says, in error too.
 func (o options) uninstall(ctx context.Context, said io.Writer) error {
-	unlock, err := tryLock(lockDir, o.network)
+	unlock, err := o.tryLock()
 	if err != nil {
 		return fmt.Errorf("nothing is removed: %w", err)
 	}
