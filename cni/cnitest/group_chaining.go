@@ -109,6 +109,7 @@ func chainingBehind(p *probe) {
 	delete(a.previous, "routes")
 	got := p.add(a)
 	if !got.succeeded() || a.parsed == nil {
+		p.attached() // skips the case if ADD works without prevResult no better
 		p.broken("ADD with the prevResult of a plugin that made net0: %s", got)
 	}
 	if lost := lacking(p.previousOf(a), a.parsed); len(lost) > 0 {

@@ -1,9 +1,11 @@
 package cnitest
 
 import (
+	"errors"
 	"net"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/vishvananda/netlink"
 
@@ -211,15 +213,20 @@ func checkChangedByOthers(p *probe) {
 // linkScope is RT_SCOPE_LINK: the destination is on the link.
 const linkScope = 253
 
-// onInterface changes the container's interface.
+// onInterface changes the container's interface. The case is skipped if ADD made none, or
+// none that works.
 func (p *probe) onInterface(a *attachment, change func(*nl.Conn, netlink.Link) error) {
-	p.inside(a, func(c *nl.Conn) error {
+	err := a.ns.withConn(func(c *nl.Conn) error {
 		link, err := c.Link(a.ifname)
 		if err != nil {
 			return err
 		}
 		return change(c, link)
 	})
+	if errors.Is(err, nl.ErrNotFound) || errors.Is(err, syscall.ENETDOWN) {
+		p.skip("needs %s in the container, and up; see add/creates-interface: %v", a.ifname, err)
+	}
+	p.can(err)
 }
 
 // mustNotice notes unless CHECK fails.

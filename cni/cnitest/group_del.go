@@ -119,11 +119,18 @@ func (p *probe) usual(a *attachment) (bystander *attachment, before State) {
 }
 
 func delLeavesNothing(p *probe) {
+	for _, left := range p.oneLife() {
+		p.fault("after ADD and DEL: %s", left)
+	}
+}
+
+// oneLife adds and deletes a container, and says what is left of it.
+func (p *probe) oneLife() []string {
 	a := p.container()
 	bystander, before := p.usual(a)
 	p.needAdd(a)
 	p.needed(p.del(a))
-	p.nothingLeft("after ADD and DEL", before, a, bystander, a)
+	return p.leftovers(before, a, bystander, a)
 }
 
 func delRepeated(p *probe) {

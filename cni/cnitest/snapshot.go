@@ -103,9 +103,16 @@ func (p *probe) mentions(a *attachment) []string {
 	return found
 }
 
-// nothingLeft notes what is left of an attachment since a look from before. What the
-// plugins before the one under test made for it may be there or have gone.
+// nothingLeft notes what is left of an attachment since a look from before.
 func (p *probe) nothingLeft(what string, before State, a *attachment, containers ...*attachment) {
+	for _, left := range p.leftovers(before, a, containers...) {
+		p.fault("%s: %s", what, left)
+	}
+}
+
+// leftovers says what is left of an attachment since a look from before. What the plugins
+// before the one under test made for it may be there or have gone.
+func (p *probe) leftovers(before State, a *attachment, containers ...*attachment) (left []string) {
 	diff := p.await(func() string {
 		now := p.look(containers...)
 		diff := before.Diff(now)
@@ -115,12 +122,13 @@ func (p *probe) nothingLeft(what string, before State, a *attachment, containers
 		return diff
 	})
 	if diff != "" {
-		p.fault("%s: what is there differs from before (+ was left, - went with it):\n%s", what, excerpt(diff))
+		left = append(left, "what is there differs from before (+ was left, - went with it):\n"+excerpt(diff))
 	}
 	files := slices.DeleteFunc(p.mentions(a), func(file string) bool { return slices.Contains(a.mentioned, file) })
 	if len(files) > 0 {
-		p.fault("%s: files still name the container: %s", what, strings.Join(files, ", "))
+		left = append(left, "files still name the container: "+strings.Join(files, ", "))
 	}
+	return left
 }
 
 // common are the lines that two differences share.

@@ -1,0 +1,109 @@
+package cnitest_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/internal/netns"
+	"github.com/cnikit/cnikit/internal/nl"
+	"github.com/cnikit/cnikit/internal/testenv"
+)
+
+// The tests of this file: a fault is told by the case that is about it, and the cases
+// that stumble over it are skipped and say which that is.
+
+// attaching answers ADD with an address that it sets nowhere, and agrees with everything
+// else.
+func attaching() *cnitest.Scripted {
+	return &cnitest.Scripted{Replies: map[cni.Command]cnitest.Reply{cni.CommandAdd: {
+		Stdout: `{"cniVersion": "1.1.0", "ips": [{"address": "10.1.2.3/24"}]}`,
+	}}}
+}
+
+// switchedOff makes the interface, with its address, and does not switch it on.
+func switchedOff() cni.Handler {
+	return handler{attaching(), func(inv cni.Invocation, out []byte, err error) ([]byte, error) {
+		if inv.Command != cni.CommandAdd {
+			return out, err
+		}
+		ns, err := netns.Open(inv.NetNS)
+		if err != nil {
+			return nil, err
+		}
+		conn, err := nl.OpenIn(ns)
+		if err != nil {
+			return nil, errors.Join(err, ns.Close())
+		}
+		defer conn.Close()
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = inv.IfName
+		return out, errors.Join(conn.AddLink(&netlink.Veth{LinkAttrs: attrs, PeerName: "peer"}), ns.Close())
+	}}
+}
+
+func examineAttaching(t *testing.T, h cni.Handler, run string) *cnitest.Report {
+	t.Helper()
+	testenv.Kernel(t, testenv.Veth)
+	r, err := cnitest.Examine(t.Context(), cnitest.Target{Config: []byte(`{"type": "attaching"}`), Handler: h}, cnitest.Options{Run: run, Seed: 1})
+	require.NoError(t, err)
+	return r
+}
+
+func skipped(r *cnitest.Report, id string) string {
+	for _, o := range r.Outcomes {
+		if o.ID() == id && o.Verdict == cnitest.Skipped {
+			return o.Reason
+		}
+	}
+	return ""
+}
+
+func TestBlamesThePluginForItsInterface(t *testing.T) {
+	for name, c := range map[string]struct {
+		h       cni.Handler
+		skipped []string
+	}{
+		"absent": {attaching(), []string{
+			"check/changed-by-others", "check/interface-gone", "check/interface-down", "check/address-gone",
+			"faults/interface-removed", "faults/interface-renamed",
+		}},
+		"down": {switchedOff(), []string{"check/changed-by-others"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := examineAttaching(t, c.h, "^(add/creates|check/|faults/interface)")
+			assert.Empty(t, verdicts(r, cnitest.FailedToRun))
+			assert.Contains(t, verdicts(r, cnitest.Warned), "add/creates-interface")
+			for _, id := range c.skipped {
+				assert.Contains(t, skipped(r, id), "see add/creates-interface", id)
+			}
+		})
+	}
+}
+
+// TestBlamesADDForFailing: it loses no race then.
+func TestBlamesADDForFailing(t *testing.T) {
+	r := examineAttaching(t, &cnitest.Scripted{}, "^(protocol/result|chaining/|concurrency/)")
+	assert.Equal(t, []string{"protocol/result"}, caught(r))
+	for _, id := range []string{"chaining/behind-another", "concurrency/add", "concurrency/del", "concurrency/storm"} {
+		assert.Contains(t, skipped(r, id), "needs attaching ADD to work", id)
+	}
+}
+
+// TestBlamesDELForLeaving: what it leaves of one container it leaves of many.
+func TestBlamesDELForLeaving(t *testing.T) {
+	testenv.NetAdmin(t)
+	r, err := cnitest.Examine(t.Context(), brokenTarget(t, "chained", "del-in-namespace-leaves-file"), cnitest.Options{
+		Run: "^(del/leaves-nothing|concurrency/)", Seed: 1,
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"del/leaves-nothing"}, caught(r))
+	for _, id := range []string{"concurrency/del", "concurrency/storm", "concurrency/del-of-one"} {
+		assert.Contains(t, skipped(r, id), "see del/leaves-nothing", id)
+	}
+}
