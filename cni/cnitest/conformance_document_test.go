@@ -25,12 +25,12 @@ func (r *conformance) document() string {
 	s.WriteString(documentHead)
 	r.table(&s)
 	r.findings(&s)
-	r.caseTable(&s)
+	caseTable(&s)
 	return s.String()
 }
 
 func (r *conformance) table(s *strings.Builder) {
-	groups := r.groups()
+	groups := caseGroups()
 	fmt.Fprintf(s, "\n| plugin | profile | %s |\n|---|---|%s\n", strings.Join(groups, " | "), strings.Repeat("---|", len(groups)))
 	for _, p := range r.Peers {
 		if p.Unable != "" {
@@ -38,7 +38,7 @@ func (r *conformance) table(s *strings.Builder) {
 		}
 		fmt.Fprintf(s, "| %s | %s |", p.Plugin, p.Profile)
 		for _, group := range groups {
-			fmt.Fprintf(s, " %s |", r.cell(p, group))
+			fmt.Fprintf(s, " %s |", p.cell(group))
 		}
 		s.WriteString("\n")
 	}
@@ -53,7 +53,7 @@ func (r *conformance) findings(s *strings.Builder) {
 			fmt.Fprintf(s, " It could not be examined: %s.\n", p.Unable)
 			continue
 		}
-		found := r.listed(p, cnitest.Broken) + r.listed(p, cnitest.Warned) + r.listed(p, cnitest.FailedToRun)
+		found := p.listed(cnitest.Broken) + p.listed(cnitest.Warned) + p.listed(cnitest.FailedToRun)
 		if found == "" {
 			s.WriteString(" Nothing.\n")
 			continue
@@ -63,9 +63,9 @@ func (r *conformance) findings(s *strings.Builder) {
 }
 
 // listed is a list of the cases that a plugin has the verdict of.
-func (r *conformance) listed(p *recordedPeer, verdict cnitest.Verdict) string {
+func (p *recordedPeer) listed(verdict cnitest.Verdict) string {
 	var s strings.Builder
-	for _, c := range r.Cases {
+	for _, c := range cnitest.Cases("") {
 		if p.Verdicts[c.ID()] == verdict {
 			fmt.Fprintf(&s, "- %s: `%s` %s\n", verdict, c.ID(), c.About)
 		}
@@ -74,12 +74,12 @@ func (r *conformance) listed(p *recordedPeer, verdict cnitest.Verdict) string {
 }
 
 // caseTable counts the cases.
-func (r *conformance) caseTable(s *strings.Builder) {
+func caseTable(s *strings.Builder) {
 	s.WriteString("\n## Cases\n\n| group | cases | of what must be | should be | may be |\n|---|---|---|---|---|\n")
 	total := map[cnitest.Strength]int{}
-	for _, group := range r.groups() {
+	for _, group := range caseGroups() {
 		count := map[cnitest.Strength]int{}
-		for _, c := range r.Cases {
+		for _, c := range cnitest.Cases("") {
 			if c.Group == group {
 				count[c.Strength]++
 				total[c.Strength]++
