@@ -36,7 +36,7 @@ func checkWhole() []kase {
 			CaseInfo: CaseInfo{
 				Name: "after-add", Rows: []int{66}, Strength: Must,
 				About: "CHECK succeeds right after the ADD.",
-				Fix:   "compare with prevResult only what ADD has finished, and wait a reasonable time for what converges later",
+				Fix:   "have ADD finish what CHECK misses, such as an interface that is not switched on; where CHECK is wrong, compare with prevResult only what ADD has finished, and wait a reasonable time for what converges later",
 			},
 			run: checkAfterAdd,
 		},

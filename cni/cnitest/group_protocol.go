@@ -16,7 +16,7 @@ func protocolDocuments() []kase {
 			CaseInfo: CaseInfo{
 				Name: "result", Rows: []int{29, 30, 38, 41}, Strength: Must,
 				About: "ADD that succeeds exits with 0 and prints one JSON object on standard output, and nothing else.",
-				Fix:   "print the result once, as the last thing; send logs, and what libraries and children print, to standard error",
+				Fix:   "if ADD fails, remove the cause that its error names, in the configuration or in the plugin; if it succeeds, print the result once, as the last thing, and send logs, and what libraries and children print, to standard error",
 			},
 			run: protocolResult,
 		},
@@ -24,7 +24,7 @@ func protocolDocuments() []kase {
 			CaseInfo: CaseInfo{
 				Name: "exit-status", Rows: []int{38}, Strength: Must,
 				About: "A plugin that fails does not exit with 0.",
-				Fix:   "exit with a status other than 0 whenever an error is reported, and when the command is not known",
+				Fix:   "refuse a command that is not known, a configuration that cannot be read, a missing variable and a CNI_NETNS that is no network namespace, and exit with a status other than 0 whenever an error is reported",
 			},
 			run: protocolExit,
 		},

@@ -49,7 +49,7 @@ func resultsContent() []kase {
 			CaseInfo: CaseInfo{
 				Name: "interfaces", Rows: []int{167}, Strength: Must,
 				About: "The result lists every interface that the ADD made, in the container and on the host, with its MAC address.",
-				Fix:   "list all interfaces that were made, the host's end of a veth pair too, with the names and MAC addresses that the kernel shows when ADD is done",
+				Fix:   "make what the result lists, and list all that was made, the host's end of a veth pair too, with the names and MAC addresses that the kernel shows when ADD is done",
 			},
 			profiles: attaching,
 			run:      resultsInterfaces,

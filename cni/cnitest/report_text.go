@@ -19,12 +19,14 @@ type TextOptions struct {
 	Command string // the command line that a case can be run again with, to which -run and -seed are added; "": Options are named instead
 }
 
-// WriteText writes the report for a person: a line for each group, what is wrong with
-// the rule, what was seen and how to fix it, what was skipped and why, and the verdict.
+// WriteText writes the report for a person: a line for each group, the notes, what is
+// wrong with the rule, what was seen and how to fix it, what was skipped and why, and the
+// verdict.
 func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 	t := &text{report: r, o: o}
 	t.head()
 	t.groups()
+	t.notes()
 	for _, v := range []Verdict{Broken, Warned, FailedToRun} {
 		for _, outcome := range r.Outcomes {
 			if outcome.Verdict == v {
@@ -33,7 +35,6 @@ func (r *Report) WriteText(w io.Writer, o TextOptions) error {
 		}
 	}
 	t.skips()
-	t.notes()
 	t.tail()
 	if _, err := w.Write(t.Bytes()); err != nil {
 		return fmt.Errorf("write report: %w", err)

@@ -300,7 +300,7 @@ func TestTellsThatTheConfigurationMayBeWrong(t *testing.T) {
 	here := install(t, map[string]string{"unwilling": unwilling})
 	got := here.run(t, nil, "-plugin", here.path("unwilling"), "-conf", here.path("unwilling.conf"), "-run", "^(protocol/result|del/)")
 	require.Equal(t, broken, got.status)
-	require.Regexp(t, `because ADD does not work\s+with this configuration`, got.stdout)
+	require.Regexp(t, `(?s)because ADD does not work\s+with this configuration.*BROKEN protocol/result`, got.stdout, "before what follows from it")
 }
 
 func TestTellsThatNothingWasExamined(t *testing.T) {
