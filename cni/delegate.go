@@ -44,6 +44,11 @@ func (r *Request[C]) Delegate(plugin string) *Delegate {
 // Add runs ADD. If it fails, or answers with something that is no result, the
 // delegate's DEL has run when Add returns; if it succeeds, the DEL is registered
 // with [Request.Undo].
+//
+// Either DEL takes away all that the delegate keeps for the attachment, that of an
+// earlier ADD too: a second ADD of an attachment that fails would free the addresses of
+// the first, while they are in use. Refuse it before Add is called, by netif.CheckVacant
+// for instance.
 func (d *Delegate) Add(ctx context.Context) (*Result, error) {
 	result, err := d.add(ctx)
 	switch {

@@ -2,6 +2,7 @@ package cni_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -96,6 +97,58 @@ func ExampleChain() {
 	}
 	process.Run(context.Background(), cni.Chain(address.Handler(), names.Handler()))
 	// Output: {"cniVersion":"1.1.0","ips":[{"address":"10.1.2.3/24"}],"dns":{"nameservers":["10.1.2.1"]}}
+}
+
+// A plugin that makes an interface has another one give it the addresses. The type in its
+// configuration is that of an executable in CNI_PATH, or as here of a plugin linked in.
+func ExampleRequest_Delegate() {
+	type delegating struct {
+		IPAM struct {
+			Type string `json:"type"`
+		} `json:"ipam"`
+	}
+	type request = cni.Request[delegating]
+	ipam := func(r *request) *cni.Delegate { return r.Delegate(r.Config.IPAM.Type) }
+	addresses := cni.Plugin[config]{
+		Type: "addresses", Add: add, AllowHostNetNS: true,
+		Del: cni.NoState[config], Check: cni.NoState[config], Status: cni.Ready[config], GC: cni.NoState[config],
+	}
+	checkVacant := func(_, ifName string) error { // stands for netif.CheckVacant
+		if ifName == "lo" {
+			return errors.New("interface exists")
+		}
+		return nil
+	}
+	plugin := cni.Plugin[delegating]{
+		Type: "delegating", Delegates: cni.Builtin{"addresses": addresses.Handler()}, AllowHostNetNS: true,
+		Add: func(ctx context.Context, r *request) (*cni.Result, error) {
+			// A second ADD must not cost the first one its addresses.
+			if err := checkVacant(r.NetNS.Path, r.IfName); err != nil {
+				return nil, cni.Errorf(cni.CodeInvalidEnvironment, "CNI_IFNAME=%q cannot be used: %w", r.IfName, err)
+			}
+			result, err := ipam(r).Add(ctx)
+			if err != nil {
+				return nil, err
+			}
+			result.Interfaces = []cni.Interface{{Name: r.IfName, Sandbox: r.NetNS.Path}} // the interface would be made here
+			return result, nil
+		},
+		Del:    func(ctx context.Context, r *request) error { return ipam(r).Del(ctx) },
+		Check:  func(ctx context.Context, r *request) error { return ipam(r).Check(ctx) },
+		Status: func(ctx context.Context, r *request) error { return ipam(r).Status(ctx) },
+		GC:     func(ctx context.Context, r *request) error { return ipam(r).GC(ctx) },
+	}
+	for _, ifName := range []string{"pod0", "lo"} {
+		process := cni.Process{
+			Env:    []string{"CNI_COMMAND=ADD", "CNI_CONTAINERID=c1", "CNI_NETNS=/proc/self/ns/net", "CNI_IFNAME=" + ifName},
+			Stdin:  strings.NewReader(`{"cniVersion": "1.1.0", "name": "lan", "type": "delegating", "ipam": {"type": "addresses"}, "address": "10.1.2.3/24"}`),
+			Stdout: os.Stdout,
+		}
+		process.Run(context.Background(), plugin.Handler())
+	}
+	// Output:
+	// {"cniVersion":"1.1.0","interfaces":[{"name":"pod0","sandbox":"/proc/self/ns/net"}],"ips":[{"address":"10.1.2.3/24"}]}
+	// {"cniVersion":"1.1.0","code":4,"msg":"CNI_IFNAME=\"lo\" cannot be used: interface exists"}
 }
 
 func ExampleDecodeArgs() {
