@@ -344,6 +344,26 @@ func TestInstallWaitsForTheLock(t *testing.T) {
 	require.NoError(t, <-ended)
 }
 
+func TestInstallFollowsADirectoryThatIsReplaced(t *testing.T) {
+	s := newSite(t)
+	unlock, err := lockDir(t.Context(), s.dir)
+	require.NoError(t, err)
+	defer unlock()
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	ended := make(chan error)
+	go func() { ended <- s.open(t).Install(ctx) }()
+	select {
+	case err := <-ended:
+		t.Fatalf("did not wait: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	require.NoError(t, os.Rename(s.dir, s.dir+".old"))
+	require.NoError(t, os.Mkdir(s.dir, 0o755))
+	require.NoError(t, <-ended)
+	require.NotEmpty(t, list(t, s.dir))
+}
+
 func TestDriftOfExecutablesIsRepairedByEvents(t *testing.T) {
 	s := newSite(t)
 	s.dir = filepath.Join(s.dir, "bin")

@@ -27,27 +27,31 @@ func lockDir(ctx context.Context, dir string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, lockPatience,
 		fmt.Errorf("not free within %v; see which process has it open, for instance by lsof %s", lockPatience, dir))
 	defer cancel()
-	f, err := os.Open(dir)
-	if err != nil {
-		return nil, fmt.Errorf("lock directory: %w", err)
-	}
 	for interval := minLockInterval; ; interval = min(2*interval, maxLockInterval) {
-		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if err == nil {
-			return func() {
-				_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // at once, even if a child between fork and exec has it
-				_ = f.Close()
-			}, nil
-		}
+		unlock, err := tryLock(dir)
 		if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
-			_ = f.Close()
-			return nil, fmt.Errorf("lock directory %s: %w", dir, err)
+			return unlock, err
 		}
 		select {
 		case <-ctx.Done():
-			_ = f.Close()
 			return nil, fmt.Errorf("wait for the lock of %s, which another installer holds: %w", dir, context.Cause(ctx))
 		case <-time.After(interval):
 		}
 	}
+}
+
+// tryLock opens the directory anew, so that a waiter follows one that is replaced.
+func tryLock(dir string) (unlock func(), err error) {
+	f, err := os.Open(dir)
+	if err != nil {
+		return nil, fmt.Errorf("lock directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("lock directory %s: %w", dir, err)
+	}
+	return func() {
+		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // at once, even if a child between fork and exec has it
+		_ = f.Close()
+	}, nil
 }
