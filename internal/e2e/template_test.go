@@ -14,16 +14,22 @@ import (
 // testReferenceBridge: a cluster takes another bridge plugin with our overlay.
 func (s *suite) testReferenceBridge(t *testing.T) {
 	s.installed(t)
+	s.warm(t) // so that the bridge has our mark, and uninstall removes it
 	template := manifest(t, "reference-bridge.yaml")
 	s.apply(t, template...)
-	t.Cleanup(func() { s.remove(t, template...) })
 	s.restartAgents(t)
-	requireAllPairs(t, s.runPods(t, "reference", s.nodes...)...)
+	pods := s.runPods(t, "reference", s.nodes...)
+	requireAllPairs(t, pods...)
 	for _, n := range s.nodes {
 		for _, plugin := range []string{"bridge", "host-local"} {
 			assert.NotEmpty(t, s.calls(t, n, plugin, "ADD"), "%s: %s attached no pod", n.Name(), plugin)
 		}
 	}
+	for _, p := range pods {
+		s.deletePods(t, p.name) // by the plugins that attached it
+	}
+	s.remove(t, template...)
+	s.restartAgents(t)
 }
 
 // restartAgents has new agents read what is mounted into them.

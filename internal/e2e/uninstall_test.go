@@ -17,6 +17,14 @@ import (
 // testUninstall: with the deployment gone and its uninstaller run, a node is as it was
 // before it was installed.
 func (s *suite) testUninstall(t *testing.T) {
+	s.installed(t)
+	s.warm(t)
+	for _, n := range s.nodes {
+		there := s.bare[n].Diff(ground(t, n))
+		for _, thing := range []string{"/10-cnikit.conflist ", "/" + bridgePlugin + " ", readyFile + " ", device, "cni0"} {
+			require.Contains(t, there, thing, n.Name())
+		}
+	}
 	uninstaller := manifest(t, "uninstall.yaml")
 	s.remove(t, s.agent(t)...)
 	s.apply(t, uninstaller...)
