@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -71,8 +72,7 @@ func unready(pods map[string]core.Pod, want int) string {
 	return ""
 }
 
-// testAPIServerKilled: the network goes on without it, and learns what is new from the
-// next one.
+// testAPIServerKilled: the network goes on without it, and every agent finds the next one.
 func (s *suite) testAPIServerKilled(t *testing.T) {
 	s.installed(t)
 	pods := s.runPods(t, "steady", s.nodes...)
@@ -116,12 +116,12 @@ func status(t *testing.T, n *cluster.Node) report {
 }
 
 // testNotReady: what Kubernetes thinks of a node is not the network's business. Its pods
-// keep talking, and no node writes anything.
+// keep talking, and the others keep what they have for it.
 func (s *suite) testNotReady(t *testing.T) {
 	s.installed(t)
 	sick := s.nodes[1]
 	pods := s.runPods(t, "steady", s.nodes...)
-	requireAllPairs(t, pods...) // neighbours are known
+	before := s.requireAbout(t, sick)
 	requireUntouched(t, pods[1], pods[2], func() {
 		s.taint(t, sick.Name(), core.Taint{Key: "cnikit.invalid/lost", Effect: core.TaintEffectNoExecute})
 		require.NoError(t, sick.StopKubelet(t.Context()))
@@ -137,7 +137,7 @@ func (s *suite) testNotReady(t *testing.T) {
 			}
 			return fmt.Sprint(n.Spec.Taints)
 		})
-		s.requirePeer(t, sick, true)
+		assert.Equal(t, before, s.requireAbout(t, sick))
 	})
 	require.NoError(t, sick.StartKubelet(t.Context()))
 	s.taint(t, sick.Name())
@@ -154,25 +154,49 @@ func (s *suite) taint(t *testing.T, node string, taints ...core.Taint) {
 	require.NoError(t, err)
 }
 
-// requirePeer says whether the other nodes have routes, neighbours and forwarding
-// entries for a node.
-func (s *suite) requirePeer(t *testing.T, peer *cluster.Node, want bool) {
+// peer is what a node is known by to the kernels of the others.
+func (s *suite) peer(t *testing.T, node *cluster.Node) []netip.Prefix {
 	t.Helper()
-	for _, n := range s.nodes {
-		if n != peer {
-			assert.Equal(t, want, len(s.about(t, n, peer)) > 0, "%s about %s", n.Name(), peer.Name())
-		}
+	n, err := s.core.Nodes().Get(t.Context(), node.Name(), metav1.GetOptions{})
+	require.NoError(t, err)
+	known := []netip.Prefix{netip.PrefixFrom(node.Addr(), node.Addr().BitLen())}
+	for _, cidr := range n.Spec.PodCIDRs {
+		known = append(known, netip.MustParsePrefix(cidr))
 	}
+	return known
 }
 
-// about is what the kernel of n has for packets to a peer through the tunnel.
-func (s *suite) about(t *testing.T, n, peer *cluster.Node) []string {
+// about is what the kernel of n has for packets to a peer through the tunnel: routes,
+// neighbours and forwarding entries.
+func about(t *testing.T, n *cluster.Node, peer []netip.Prefix) []string {
 	t.Helper()
 	state, err := n.Namespace().State()
 	require.NoError(t, err)
 	return slices.DeleteFunc(slices.Clone(state), func(line string) bool {
-		return !strings.Contains(line, device) || !strings.Contains(line, peer.Addr().String())
+		return !strings.Contains(line, device) || !slices.ContainsFunc(strings.Fields(line), func(word string) bool {
+			addr, err := netip.ParseAddr(strings.Split(word, "/")[0])
+			return err == nil && slices.ContainsFunc(peer, func(p netip.Prefix) bool { return p.Contains(addr) })
+		})
 	})
+}
+
+// requireAbout has each kind of entry in what the others have for a peer, and returns it
+// by node.
+func (s *suite) requireAbout(t *testing.T, node *cluster.Node) map[*cluster.Node][]string {
+	t.Helper()
+	peer := s.peer(t, node)
+	found := map[*cluster.Node][]string{}
+	for _, n := range s.nodes {
+		if n == node {
+			continue
+		}
+		found[n] = about(t, n, peer)
+		for _, kind := range []string{"route ", "neighbour ", "fdb "} {
+			require.True(t, slices.ContainsFunc(found[n], func(line string) bool { return strings.HasPrefix(line, kind) }),
+				"%s has no %sfor %s, but %q", n.Name(), kind, node.Name(), found[n])
+		}
+	}
+	return found
 }
 
 // testNodeDeleted: a Node object that goes is cleaned up after everywhere, and one that
@@ -184,6 +208,8 @@ func (s *suite) testNodeDeleted(t *testing.T) {
 	s.runPods(t, "doomed", gone)
 	before, err := s.core.Nodes().Get(t.Context(), gone.Name(), metav1.GetOptions{})
 	require.NoError(t, err)
+	s.requireAbout(t, gone)
+	peer := s.peer(t, gone)
 	requireUntouched(t, pods[0], pods[1], func() {
 		require.NoError(t, gone.StopKubelet(t.Context()))
 		require.NoError(t, s.core.Nodes().Delete(t.Context(), gone.Name(), metav1.DeleteOptions{}))
@@ -192,7 +218,7 @@ func (s *suite) testNodeDeleted(t *testing.T) {
 				continue
 			}
 			await(t, time.Minute, n.Name()+" has nothing of "+gone.Name(), func() string {
-				return strings.Join(append(s.about(t, n, gone), s.routes(t, n, before.Spec.PodCIDRs)...), "\n")
+				return strings.Join(about(t, n, peer), "\n")
 			})
 		}
 		require.NoError(t, gone.StartKubelet(t.Context()))
@@ -211,16 +237,6 @@ func (s *suite) testNodeDeleted(t *testing.T) {
 		})
 		s.settled(t)
 		requireAllPairs(t, append(s.runPods(t, "again", gone), pods...)...)
-	})
-}
-
-// routes are a node's routes to some prefixes.
-func (s *suite) routes(t *testing.T, n *cluster.Node, prefixes []string) []string {
-	t.Helper()
-	state, err := n.Namespace().State()
-	require.NoError(t, err)
-	return slices.DeleteFunc(slices.Clone(state), func(line string) bool {
-		return !slices.ContainsFunc(prefixes, func(p string) bool { return strings.Contains(line, p) })
 	})
 }
 
