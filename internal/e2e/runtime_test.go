@@ -14,8 +14,8 @@ import (
 )
 
 // testCalls looks at what the runtimes really sent, in all scenarios, and how the plugin
-// took it: a DEL with the namespace and another one without it for each container,
-// CNI_ARGS in any order, and the loopback plugin running at the same time.
+// took it: for a container that is gone a DEL with the namespace and another one without
+// it, CNI_ARGS in more than one order, and the loopback plugin running at the same time.
 func (s *suite) testCalls(t *testing.T) {
 	s.installed(t)
 	for _, n := range s.nodes {
