@@ -86,6 +86,16 @@ func TestOptionsChooseCases(t *testing.T) {
 	require.Equal(t, cni.SupportedVersions(), r.Versions)
 }
 
+func TestBudget(t *testing.T) {
+	r := examine(t, passing(), cnitest.Options{Run: "^version/", Budget: time.Nanosecond})
+	require.Len(t, r.Outcomes, 5)
+	for _, o := range r.Outcomes {
+		require.Equal(t, cnitest.Skipped, o.Verdict)
+		require.Equal(t, "the budget of 1ns is used up", o.Reason)
+	}
+	require.Empty(t, verdicts(examine(t, passing(), cnitest.Options{Run: "^version/", Budget: time.Hour}), cnitest.Skipped))
+}
+
 func TestExamineRefusesWhatItCannotRun(t *testing.T) {
 	for name, c := range map[string]struct {
 		target cnitest.Target
@@ -116,7 +126,7 @@ func TestCasesAreComplete(t *testing.T) {
 		require.NotEmpty(t, c.About, c.ID())
 		require.NotEmpty(t, c.Fix, c.ID())
 		require.NotEqual(t, c.About, c.Fix, c.ID())
-		require.Contains(t, []cnitest.Strength{cnitest.Must, cnitest.Should, cnitest.May}, c.Strength, c.ID())
+		require.Contains(t, []cnitest.Strength{cnitest.Must, cnitest.Should}, c.Strength, c.ID())
 	}
 }
 

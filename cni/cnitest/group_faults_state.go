@@ -59,7 +59,7 @@ func files(x *exam) string {
 	return ""
 }
 
-// existing are the directories that exist; without any the case is skipped.
+// existing are the directories that exist.
 func (p *probe) existing() []string {
 	dirs := slices.DeleteFunc(p.dirs(), func(dir string) bool {
 		_, err := os.Stat(dir)

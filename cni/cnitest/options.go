@@ -18,7 +18,7 @@ type Options struct {
 	Timeout   time.Duration // of one call of the plugin; default [DefaultTimeout]
 	Budget    time.Duration // after it, no further case is begun; 0: no limit
 	Progress  io.Writer     // gets a line before each case; nil: none
-	Strict    bool          // a rule that should or may be kept is [Broken] like one that must, not [Warned]
+	Strict    bool          // a rule that should be kept is [Broken] like one that must, not [Warned]
 }
 
 // filter chooses cases by name.

@@ -9,7 +9,6 @@ type Strength string
 const (
 	Must   Strength = "must"   // broken: the plugin does not keep the specification
 	Should Strength = "should" // broken: a warning
-	May    Strength = "may"    // broken: a remark
 )
 
 // Verdict is the outcome of a case in a word.
@@ -19,7 +18,7 @@ type Verdict string
 const (
 	Kept        Verdict = "kept"
 	Broken      Verdict = "broken"        // a rule that must be kept is not, or with [Options.Strict] any
-	Warned      Verdict = "warned"        // a rule that should or may be kept is not
+	Warned      Verdict = "warned"        // a rule that should be kept is not
 	Skipped     Verdict = "skipped"       // does not apply here; Reason says why
 	FailedToRun Verdict = "failed to run" // the kit itself could not do what the case needs
 )

@@ -15,7 +15,7 @@ const seedVariable = "CNITEST_SEED"
 
 // Run examines a plugin with one subtest per case, "group/case". A broken rule that must
 // be kept fails its subtest, and the message has the command that runs the case again
-// with the same seed. One that should or may be kept is logged, there and in a last line
+// with the same seed. One that should be kept is logged, there and in a last line
 // that names them all; "go test" shows what is logged with -v, or when the test fails,
 // which it does for them with [Options.Strict]. Cases that do not apply are skipped with
 // the reason. Unless the options have one, the seed is that of the variable CNITEST_SEED.

@@ -93,7 +93,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.DurationVar(&o.budget, "budget", 0, "begin no further case after that long; default: no limit")
 	flags.StringVar(&o.json, "json", "", "write the report as JSON to the `file`; - is standard output, instead of the report for people")
 	flags.StringVar(&o.junit, "junit", "", "write the report for CI systems to the `file`; - is standard output, instead of the report for people")
-	flags.BoolVar(&o.strict, "strict", false, "let a broken rule that should or may be kept count as one that must")
+	flags.BoolVar(&o.strict, "strict", false, "let a broken rule that should be kept count as one that must")
 	flags.BoolVar(&o.verbose, "v", false, "tell of every case; with -list, of every rule")
 	flags.BoolVar(&o.plain, "no-color", false, "no colors and no moving line; the default when no terminal is there")
 }
