@@ -84,6 +84,15 @@ func peekVersion(config []byte, fallback string) string {
 	return doc.CNIVersion
 }
 
+// peekNetwork is the name of the network in a configuration that need not be valid.
+func peekNetwork(config []byte) string {
+	d, err := readDocument(config)
+	if err != nil {
+		return ""
+	}
+	return d.text("name")
+}
+
 // readPrevResult parses the prevResult of a request, whatever its own version. A
 // malformed one is an error for ADD and CHECK; the other commands go without.
 func (e envelope) readPrevResult(inv Invocation, log *slog.Logger) (*Result, error) {

@@ -76,7 +76,7 @@ func (h handler[C]) request(inv Invocation) (*Request[C], error) {
 		CNIVersion: e.version, Network: e.network, Type: e.typ, RawConfig: inv.Config, Valid: e.valid,
 		inv: inv, delegates: h.p.Delegates,
 	}
-	r.Log = h.describe(inv.Log, inv)
+	r.Log = h.describe(inv.Log, inv, e.network)
 	if r.Args, err = ParseArgs(inv.Args); err != nil {
 		r.Log.Warn("CNI_ARGS is ignored", "error", err) // a DEL; Validate refused the others
 	}

@@ -59,7 +59,7 @@ func (h handler[C]) openLog(inv Invocation) (Invocation, *requestLog) {
 			return err
 		}
 		own := slog.NewTextHandler(r.file, &slog.HandlerOptions{Level: options.Level})
-		r.log = h.describe(slog.New(own), inv)
+		r.log = h.describe(slog.New(own), inv, peekNetwork(inv.Config))
 		inv.Log = slog.New(tee{inv.Log.Handler(), own})
 		return nil
 	})
@@ -70,11 +70,7 @@ func (h handler[C]) openLog(inv Invocation) (Invocation, *requestLog) {
 }
 
 // describe adds what tells requests apart to a log.
-func (h handler[C]) describe(log *slog.Logger, inv Invocation) *slog.Logger {
-	var network string
-	if d, err := readDocument(inv.Config); err == nil {
-		network = d.text("name")
-	}
+func (h handler[C]) describe(log *slog.Logger, inv Invocation, network string) *slog.Logger {
 	log = log.With("plugin", h.p.Type, "command", string(inv.Command), "network", network)
 	if inv.Command.attaches() {
 		log = log.With("container", inv.ContainerID, "ifname", inv.IfName)
