@@ -119,7 +119,7 @@ func (x *exam) ask(ctx context.Context) error {
 		return err
 	}
 	if x.target.Handler == nil {
-		if _, err := x.find(x.target.Plugin); err != nil {
+		if _, err := find(x.target.Plugin, x.target.Path); err != nil {
 			return err
 		}
 	}
@@ -158,15 +158,15 @@ func (x *exam) ask(ctx context.Context) error {
 	return nil
 }
 
-// find looks for an executable in the search path.
-func (x *exam) find(plugin string) (string, error) {
-	for _, dir := range x.target.Path {
+// find looks for an executable in directories.
+func find(plugin string, dirs []string) (string, error) {
+	for _, dir := range dirs {
 		path := filepath.Join(dir, plugin)
 		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("no executable %q in %s", plugin, strings.Join(x.target.Path, ", "))
+	return "", fmt.Errorf("no executable %q in %s", plugin, strings.Join(dirs, ", "))
 }
 
 // delegates lists the types that the configuration has the plugin call.

@@ -74,7 +74,7 @@ func delegateFaults() []kase {
 // if the plugin does not run it.
 func (p *probe) wrapped(after string) {
 	delegate := p.delegates()[0]
-	executable, err := p.find(delegate)
+	executable, err := find(delegate, p.target.Path)
 	if err != nil {
 		p.skip("needs the delegate as an executable: %v", err)
 	}

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -150,11 +149,5 @@ func (p *probe) gcRequest(valid ...*attachment) *request {
 
 // executable is the file to run for a request.
 func (p *probe) executable(r *request) (string, error) {
-	for _, dir := range p.path {
-		path := filepath.Join(dir, r.plugin)
-		if info, err := os.Stat(path); err == nil && !info.IsDir() && info.Mode()&0o111 != 0 {
-			return path, nil
-		}
-	}
-	return p.find(r.plugin)
+	return find(r.plugin, slices.Concat(p.path, p.target.Path))
 }

@@ -27,14 +27,11 @@ func Run(t *testing.T, target Target, o Options) {
 	if testing.Short() {
 		t.Skip("examining a plugin takes its time; run the test without -short")
 	}
-	x, err := newRun(t, target, o)
-	if errors.Is(err, errNoNamespaces) && os.Getenv("CI") != "true" {
-		t.Skip(err)
-	}
+	o, err := o.seeded()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(x.close)
+	x := testExam(t, target, o)
 	t.Logf("%s as %s, versions %v, seed %d", x.target.Plugin, x.target.Profile, x.versions, x.seed)
 	var warned []string
 	for _, c := range x.cases {
@@ -54,17 +51,31 @@ func Run(t *testing.T, target Target, o Options) {
 	}
 }
 
-// newRun is an examination with the seed of the environment.
-func newRun(t *testing.T, target Target, o Options) (*exam, error) {
+// testExam is an examination that goes away with the test. Without the right to make
+// namespaces the test is skipped.
+func testExam(t testing.TB, target Target, o Options) *exam {
 	t.Helper()
+	x, err := newExam(t.Context(), target, o)
+	if errors.Is(err, errNoNamespaces) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(x.close)
+	return x
+}
+
+// seeded has the seed of the environment, unless there is one.
+func (o Options) seeded() (Options, error) {
 	if text := os.Getenv(seedVariable); text != "" && o.Seed == 0 {
 		seed, err := strconv.ParseUint(text, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("variable %s=%s: is no number, such as the seed that a failure tells: %w", seedVariable, text, err)
+			return o, fmt.Errorf("variable %s=%s: is no number, such as the seed that a failure tells: %w", seedVariable, text, err)
 		}
 		o.Seed = seed
 	}
-	return newExam(t.Context(), target, o)
+	return o, nil
 }
 
 // tell makes the outcome that of a test.
