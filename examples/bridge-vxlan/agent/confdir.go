@@ -26,6 +26,7 @@ type conflistFile struct {
 			Type string `json:"type"`
 		} `json:"ipam"`
 	} `json:"plugins"`
+	text []byte
 }
 
 func readConflist(path string) (conflistFile, error) {
@@ -33,7 +34,7 @@ func readConflist(path string) (conflistFile, error) {
 	if err != nil {
 		return conflistFile{}, err
 	}
-	var c conflistFile
+	c := conflistFile{text: text}
 	if err := json.Unmarshal(text, &c); err != nil {
 		return conflistFile{}, fmt.Errorf("%s: is no conflist: %w", path, err)
 	}
@@ -42,14 +43,11 @@ func readConflist(path string) (conflistFile, error) {
 
 // ownConflist returns the conflist that is there, nil when there is none of the network.
 func (o options) ownConflist() []byte {
-	if c, err := readConflist(o.conflistPath()); err != nil || c.Name != o.network {
+	c, err := readConflist(o.conflistPath())
+	if err != nil || c.Name != o.network {
 		return nil
 	}
-	content, err := os.ReadFile(o.conflistPath())
-	if err != nil {
-		return nil
-	}
-	return content
+	return c.text
 }
 
 // foreignConflist returns an error when the conflist is not that of the network. None is
