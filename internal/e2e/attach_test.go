@@ -69,6 +69,12 @@ func (s *suite) testThirty(t *testing.T) {
 	require.NoError(t, err)
 	t.Logf("memory of the cluster with 30 pods: %d MiB", memory>>20)
 	assert.Less(t, memory, 3<<30)
+	for _, n := range s.nodes {
+		there := look(t, n)
+		require.NotEmpty(t, there.leases, n.Name())
+		require.NotEmpty(t, there.results, n.Name())
+		require.NotEmpty(t, before[n].network.Diff(there.network), n.Name())
+	}
 	s.deleteDeployment(t, "thirty")
 	for _, n := range s.nodes {
 		await(t, time.Minute, n.Name()+" is as before", func() string { return before[n].diff(look(t, n)) })

@@ -22,40 +22,29 @@ func tracedPlugins() []string {
 	return append(referencePlugins(), "cnikit-bridge", "cnikit-ipam", "portmap", "bandwidth", "firewall", "tuning")
 }
 
-// Call is a call of a CNI plugin, made by the runtime or by a plugin that delegates.
+// Call is a call of a CNI plugin, made by the runtime or by a plugin that delegates. As JSON
+// it is a line of the file that the program of package trace appends to.
 type Call struct {
-	Plugin      string            // the name of the executable
-	Command     string            // CNI_COMMAND
-	ContainerID string            // CNI_CONTAINERID
-	NetNS       string            // CNI_NETNS
-	IfName      string            // CNI_IFNAME
-	Args        string            // CNI_ARGS
-	Env         map[string]string // the environment, with the above
-	Config      []byte            // standard input
-	Start, End  time.Time
-	ExitCode    int // 128 plus its number after a signal
-	Stdout      []byte
-	Stderr      []byte
-}
-
-// record is a line of the file that the program of package trace appends to.
-type record struct {
-	Plugin   string            `json:"plugin"`
-	Env      map[string]string `json:"env"`
-	Stdin    []byte            `json:"stdin"`
+	Plugin   string            `json:"plugin"` // the name of the executable
+	Env      map[string]string `json:"env"`    // the environment
+	Config   []byte            `json:"stdin"`
 	Stdout   []byte            `json:"stdout"`
 	Stderr   []byte            `json:"stderr"`
 	Start    time.Time         `json:"start"`
 	End      time.Time         `json:"end"`
-	ExitCode int               `json:"exitCode"`
+	ExitCode int               `json:"exitCode"` // 128 plus its number after a signal
+
+	// Of the environment.
+	Command     string `json:"-"` // CNI_COMMAND
+	ContainerID string `json:"-"` // CNI_CONTAINERID
+	NetNS       string `json:"-"` // CNI_NETNS
+	IfName      string `json:"-"` // CNI_IFNAME
+	Args        string `json:"-"` // CNI_ARGS
 }
 
-func (r record) call() Call {
-	return Call{
-		Plugin: r.Plugin, Command: r.Env["CNI_COMMAND"], ContainerID: r.Env["CNI_CONTAINERID"],
-		NetNS: r.Env["CNI_NETNS"], IfName: r.Env["CNI_IFNAME"], Args: r.Env["CNI_ARGS"], Env: r.Env,
-		Config: r.Stdin, Start: r.Start, End: r.End, ExitCode: r.ExitCode, Stdout: r.Stdout, Stderr: r.Stderr,
-	}
+func (c *Call) readEnv() {
+	c.Command, c.ContainerID = c.Env["CNI_COMMAND"], c.Env["CNI_CONTAINERID"]
+	c.NetNS, c.IfName, c.Args = c.Env["CNI_NETNS"], c.Env["CNI_IFNAME"], c.Env["CNI_ARGS"]
 }
 
 // Calls returns the calls that ended on this node so far, since the cluster started, in
@@ -72,15 +61,16 @@ func (n *Node) Calls(context.Context) ([]Call, error) {
 	var calls []Call
 	decoder := json.NewDecoder(bufio.NewReader(f))
 	for {
-		var r record
-		err := decoder.Decode(&r)
+		var c Call
+		err := decoder.Decode(&c)
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) { // a line that is being written
 			return calls, nil
 		}
 		if err != nil {
 			return nil, fmt.Errorf("read calls of %s: %w", n.options.Name, err)
 		}
-		calls = append(calls, r.call())
+		c.readEnv()
+		calls = append(calls, c)
 	}
 }
 
