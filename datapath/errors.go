@@ -1,0 +1,43 @@
+package datapath
+
+import (
+	"fmt"
+	"strings"
+)
+
+// HookError says why a hook, or an entrypoint because of its hooks, cannot be built. [NewPlan] joins all that it finds.
+type HookError struct {
+	Entrypoint string
+	Owner      string // empty when the entrypoint itself is at fault
+	Hook       string // name of the hook
+	Reason     string // the rule that is broken
+	Fix        string // a way out
+}
+
+func (e *HookError) Error() string {
+	who := fmt.Sprintf("entrypoint %q", e.Entrypoint)
+	if e.Owner != "" || e.Hook != "" {
+		who = fmt.Sprintf("hook %q at %s", e.Owner+"/"+e.Hook, who)
+	}
+	return fmt.Sprintf("%s: %s: %s", who, e.Reason, e.Fix)
+}
+
+// CycleError says that hooks of one kind cannot be ordered. Each group of hooks that hang together by their constraints is an error of its own.
+type CycleError struct {
+	Entrypoint  string
+	Kind        Kind
+	Hooks       []string     // "owner/name" of exactly those in the cycle, sorted
+	Constraints []Constraint // exactly those that make it
+}
+
+func (e *CycleError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "order %s hooks of entrypoint %q: %s cannot come before one another: drop one of", e.Kind, e.Entrypoint, strings.Join(e.Hooks, ", "))
+	for i, c := range e.Constraints {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, " %q", c)
+	}
+	return b.String()
+}

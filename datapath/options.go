@@ -1,0 +1,16 @@
+package datapath
+
+// Options change how a plan is made. The zero value suits every kernel from 6.1 on.
+type Options struct {
+	Features Features
+
+	// Counters adds a per-CPU array map that counts, for each hook, its verdicts and how often it ended the run. See [Plan.ReadCounters].
+	Counters bool
+
+	// SlotsFailOpen makes a slot that nobody fills proceed. By default it ends the run with the verdict that denies, where
+	// the type has one: a slot is emptied whenever its filler goes away.
+	SlotsFailOpen bool
+
+	// PasteLimit is the size, in instructions, from which code is called rather than pasted when the choice is free; zero means 512.
+	PasteLimit int
+}
