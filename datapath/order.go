@@ -48,11 +48,15 @@ func order(hooks []Hook) (sorted []Hook, ignored []Constraint, cycles []error) {
 // end, between which its hooks lie, and hooks that are absent. An absent hook or owner is a node like others, so that
 // what is before it comes before what is after it; but it takes no place in the order.
 type orderGraph struct {
-	hooks int // nodes below are hooks
-	next  [][]edge
-	ids   map[string]int    // "owner/name" of hooks, present and absent
-	spans map[string][2]int // an owner's begin and end
-	size  map[string]int    // how many present hooks an owner has
+	hooks  int // nodes below are hooks
+	next   [][]edge
+	ids    map[string]int // "owner/name" of hooks, present and absent
+	owners map[string]*orderOwner
+}
+
+type orderOwner struct {
+	begin, end int
+	members    []int // hooks, present and absent
 }
 
 // edge leads to a node that comes later, because of a constraint or, without one, because of how nodes are made.
@@ -62,41 +66,52 @@ type edge struct {
 }
 
 func newOrderGraph(ranked []Hook) *orderGraph {
-	g := &orderGraph{hooks: len(ranked), next: make([][]edge, len(ranked)), ids: map[string]int{}, spans: map[string][2]int{}, size: map[string]int{}}
-	members := map[string][]int{}
+	g := &orderGraph{hooks: len(ranked), next: make([][]edge, len(ranked)), ids: map[string]int{}, owners: map[string]*orderOwner{}}
 	for rank := range ranked {
-		h := &ranked[rank]
-		g.ids[h.ID()] = rank
-		g.size[h.Owner]++
-		members[h.Owner] = append(members[h.Owner], rank)
-		g.join(rank, h.Owner)
+		g.join(rank, ranked[rank].ID(), ranked[rank].Owner)
+	}
+	for rank := range ranked {
+		for _, target := range slices.Concat(ranked[rank].Before, ranked[rank].After) {
+			g.name(target)
+		}
 	}
 	for rank := range ranked {
 		for _, target := range ranked[rank].Before {
-			g.constrain(&ranked[rank], rank, target, false, members)
+			g.constrain(&ranked[rank], rank, target, false)
 		}
 		for _, target := range ranked[rank].After {
-			g.constrain(&ranked[rank], rank, target, true, members)
+			g.constrain(&ranked[rank], rank, target, true)
 		}
 	}
 	return g
 }
 
 // join puts a hook between begin and end of its owner.
-func (g *orderGraph) join(node int, owner string) {
-	span := g.span(owner)
-	g.add(span[0], node, nil)
-	g.add(node, span[1], nil)
+func (g *orderGraph) join(node int, id, owner string) {
+	o := g.owner(owner)
+	o.members = append(o.members, node)
+	g.ids[id] = node
+	g.add(o.begin, node, nil)
+	g.add(node, o.end, nil)
 }
 
-func (g *orderGraph) span(owner string) [2]int {
-	span, ok := g.spans[owner]
-	if !ok {
-		span = [2]int{g.node(), g.node()}
-		g.add(span[0], span[1], nil)
-		g.spans[owner] = span
+func (g *orderGraph) owner(name string) *orderOwner {
+	o := g.owners[name]
+	if o == nil {
+		o = &orderOwner{begin: g.node(), end: g.node()}
+		g.add(o.begin, o.end, nil)
+		g.owners[name] = o
 	}
-	return span
+	return o
+}
+
+// name makes the nodes of a target that is absent.
+func (g *orderGraph) name(target string) {
+	owner, _, isHook := strings.Cut(target, "/")
+	g.owner(owner)
+	if _, ok := g.ids[target]; isHook && !ok {
+		g.join(g.node(), target, owner)
+	}
 }
 
 func (g *orderGraph) node() int {
@@ -108,29 +123,22 @@ func (g *orderGraph) add(from, to int, c *Constraint) {
 	g.next[from] = append(g.next[from], edge{to, c})
 }
 
-func (g *orderGraph) constrain(h *Hook, rank int, target string, after bool, members map[string][]int) {
+func (g *orderGraph) constrain(h *Hook, rank int, target string, after bool) {
 	c := &Constraint{Entrypoint: h.Entrypoint, Kind: h.Kind, Owner: h.Owner, Hook: h.Name, After: after, Target: target}
-	if target == h.Owner { // all of the owner's other hooks: its begin and end would include the hook itself
-		for _, other := range members[target] {
-			if other != rank {
+	if target == h.Owner { // its other hooks that are there: begin and end would include the hook itself
+		for _, other := range g.owners[target].members {
+			if other != rank && other < g.hooks {
 				g.addConstraint(rank, other, other, c)
 			}
 		}
 		return
 	}
-	owner, _, isHook := strings.Cut(target, "/")
-	if !isHook {
-		span := g.span(owner)
-		g.addConstraint(rank, span[0], span[1], c)
+	if id, ok := g.ids[target]; ok {
+		g.addConstraint(rank, id, id, c)
 		return
 	}
-	id, ok := g.ids[target]
-	if !ok {
-		id = g.node()
-		g.ids[target] = id
-		g.join(id, owner)
-	}
-	g.addConstraint(rank, id, id, c)
+	o := g.owners[target]
+	g.addConstraint(rank, o.begin, o.end, c)
 }
 
 func (g *orderGraph) addConstraint(rank, begin, end int, c *Constraint) {
