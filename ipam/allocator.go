@@ -28,6 +28,9 @@ type Allocator interface {
 	// Status returns nil when every range set has a free address, and otherwise
 	// an error matching [ErrExhausted].
 	Status(ctx context.Context) error
+	// Usage returns how much of each range set is in use, and the leases outside
+	// of them.
+	Usage(ctx context.Context) (Usage, error)
 }
 
 // Options are the wishes of one Allocate call. The zero value has none.

@@ -13,7 +13,7 @@ import (
 // when it asks again.
 func Example() {
 	ctx := context.Background()
-	pool, err := ipam.NewPool(ipam.NewMemory(),
+	pool, err := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{}), ipam.PoolOptions{},
 		ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/29")}},
 		ipam.RangeSet{{Subnet: netip.MustParsePrefix("fd00:1::/64")}},
 	)
@@ -57,7 +57,7 @@ func ExampleParseRange() {
 // Status tells that a range set is exhausted before an Allocate fails.
 func ExamplePool_Status() {
 	ctx := context.Background()
-	pool, _ := ipam.NewPool(ipam.NewMemory(), ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/30")}})
+	pool, _ := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{}), ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/30")}})
 	fmt.Println(pool.Status(ctx))
 	_, _ = pool.Allocate(ctx, ipam.Owner{ContainerID: "web", IfName: "eth0"}, ipam.Options{})
 	err := pool.Status(ctx)

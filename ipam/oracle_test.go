@@ -70,7 +70,7 @@ func TestPoolAgainstNaiveSet(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		v4 := newNaive("10.1.0.1", 12, "10.1.0.7")
 		v6 := newNaive("fd00::2", 9)
-		p, err := NewPool(NewMemory(),
+		p, err := NewPool(NewMemory(MemoryOptions{}), PoolOptions{},
 			RangeSet{{Subnet: pfx("10.1.0.0/28"), End: addr("10.1.0.13"), Gateway: addr("10.1.0.7")}},
 			RangeSet{{Subnet: pfx("fd00::/64"), End: addr("fd00::a")}})
 		require.NoError(t, err)

@@ -6,14 +6,27 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 )
 
 // Pool allocates round robin: the next address of a range set is the first free
 // one behind the address reserved last, so that a released address rests as
 // long as possible. It is safe for concurrent use as far as [Allocator] says.
 type Pool struct {
-	store Store
-	sets  []RangeSet
+	store   Store
+	options PoolOptions
+	sets    []RangeSet
+}
+
+// PoolOptions are the options of a [Pool]. The zero value is the default.
+type PoolOptions struct {
+	// Quarantine is how long an address rests after its release before it is
+	// handed out again; default 0: it does not rest. The store must keep the
+	// times of release that long. A requested address is given even if it rests.
+	Quarantine time.Duration
+	// RefuseHeld lets Allocate fail with [ErrHeld] when the owner has an address
+	// of every range set already; default: it gets the same leases again.
+	RefuseHeld bool
 }
 
 var _ Allocator = (*Pool)(nil)
@@ -21,12 +34,12 @@ var _ Allocator = (*Pool)(nil)
 // NewPool returns a pool over a store. The range sets are normalized; errors are
 // of type [*RangeError]. A pool without range sets cannot allocate, but it can
 // release, list and retain: cleaning up needs no ranges.
-func NewPool(store Store, sets ...RangeSet) (*Pool, error) {
+func NewPool(store Store, o PoolOptions, sets ...RangeSet) (*Pool, error) {
 	sets, err := NormalizeSets(sets)
 	if err != nil {
 		return nil, err
 	}
-	return &Pool{store: store, sets: sets}, nil
+	return &Pool{store: store, options: o, sets: sets}, nil
 }
 
 // Allocate implements [Allocator].

@@ -129,8 +129,8 @@ func TestPoolRequested(t *testing.T) {
 		"taken in set two": {[]string{"10.1.0.20", "10.2.0.9"}, ErrTaken, "10.2.0.9 belongs to other/eth0"},
 	} {
 		t.Run("requested/refused/"+name, func(t *testing.T) {
-			m := NewMemory()
-			p, err := NewPool(m, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24"), Start: addr("10.2.0.0")}})
+			m := NewMemory(MemoryOptions{})
+			p, err := NewPool(m, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24"), Start: addr("10.2.0.0")}})
 			require.NoError(t, err)
 			_, err = request(p, "other", "10.1.0.9", "10.2.0.9")
 			require.NoError(t, err)
@@ -167,11 +167,11 @@ func TestPoolRollBack(t *testing.T) {
 	boom := errors.New("boom")
 
 	t.Run("rollback/earlier leases survive", func(t *testing.T) {
-		m := NewMemory()
-		one, err := NewPool(m, RangeSet{{Subnet: pfx("10.1.0.0/24")}})
+		m := NewMemory(MemoryOptions{})
+		one, err := NewPool(m, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}})
 		require.NoError(t, err)
 		allocate(t, one, "a")
-		two, err := NewPool(m, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24")}}, RangeSet{{Subnet: pfx("10.3.0.0/30")}})
+		two, err := NewPool(m, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24")}}, RangeSet{{Subnet: pfx("10.3.0.0/30")}})
 		require.NoError(t, err)
 		reserve(t, m, "10.3.0.2", owner("b"))
 		_, err = two.Allocate(ctx, owner("a"), Options{})
@@ -179,12 +179,12 @@ func TestPoolRollBack(t *testing.T) {
 		assert.Equal(t, map[netip.Addr]Owner{addr("10.1.0.2"): owner("a"), addr("10.3.0.2"): owner("b")}, m.tx.owners)
 	})
 	t.Run("rollback/store fails", func(t *testing.T) {
-		m := NewMemory()
+		m := NewMemory(MemoryOptions{})
 		for name, f := range map[string]faults{
 			"reserve": {reserve: 2, err: boom}, "last": {setLast: 1, err: boom}, "read last": {last: 2, err: boom}, "owned": {owned: 1, err: boom},
 		} {
 			t.Run(name, func(t *testing.T) {
-				p, err := NewPool(&faulty{Memory: m, f: f}, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24")}})
+				p, err := NewPool(&faulty{Memory: m, f: f}, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24")}})
 				require.NoError(t, err)
 				_, err = p.Allocate(ctx, owner("a"), Options{})
 				require.ErrorIs(t, err, boom)
@@ -213,7 +213,7 @@ func TestPoolRelease(t *testing.T) {
 		require.NoError(t, p.Release(ctx, owner("never seen")))
 	})
 	t.Run("del/unknown writes nothing", func(t *testing.T) {
-		p, err := NewPool(&faulty{Memory: NewMemory(), f: faults{update: 1, err: errors.New("written")}})
+		p, err := NewPool(&faulty{Memory: NewMemory(MemoryOptions{}), f: faults{update: 1, err: errors.New("written")}}, PoolOptions{})
 		require.NoError(t, err)
 		require.NoError(t, p.Release(ctx, owner("a")))
 		require.NoError(t, p.Retain(ctx, nil))
@@ -221,7 +221,7 @@ func TestPoolRelease(t *testing.T) {
 	t.Run("del/ranges have changed since", func(t *testing.T) {
 		p, m := newPool(t, "10.1.0.0/24")
 		allocate(t, p, "a")
-		other, err := NewPool(m, RangeSet{{Subnet: pfx("10.7.0.0/24")}})
+		other, err := NewPool(m, PoolOptions{}, RangeSet{{Subnet: pfx("10.7.0.0/24")}})
 		require.NoError(t, err)
 		leases, err := other.Leases(ctx, owner("a"))
 		require.NoError(t, err)
@@ -231,10 +231,10 @@ func TestPoolRelease(t *testing.T) {
 	})
 	t.Run("del/goes on after an error", func(t *testing.T) {
 		boom := errors.New("boom")
-		m := NewMemory()
+		m := NewMemory(MemoryOptions{})
 		reserve(t, m, "10.1.0.5", owner("a"))
 		reserve(t, m, "10.1.0.6", owner("a"))
-		p, err := NewPool(&faulty{Memory: m, f: faults{release: 1, err: boom}})
+		p, err := NewPool(&faulty{Memory: m, f: faults{release: 1, err: boom}}, PoolOptions{})
 		require.NoError(t, err)
 		require.ErrorIs(t, p.Release(ctx, owner("a")), boom)
 		assert.Len(t, m.tx.owners, 1)
@@ -308,10 +308,10 @@ func TestPoolRetain(t *testing.T) {
 	})
 	t.Run("gc/an unreadable record stops nothing", func(t *testing.T) {
 		boom := errors.New("boom")
-		m := NewMemory()
+		m := NewMemory(MemoryOptions{})
 		reserve(t, m, "10.1.0.5", owner("a"))
 		reserve(t, m, "10.1.0.6", owner("b"))
-		p, err := NewPool(&faulty{Memory: m, f: faults{all: true, release: 1, err: boom}})
+		p, err := NewPool(&faulty{Memory: m, f: faults{all: true, release: 1, err: boom}}, PoolOptions{})
 		require.NoError(t, err)
 		require.ErrorIs(t, p.Retain(ctx, nil), boom)
 		assert.Len(t, m.tx.owners, 1, "one release failed, the other was done")
@@ -349,8 +349,8 @@ func newPool(t *testing.T, subnets ...string) (*Pool, *Memory) {
 	for _, s := range subnets {
 		sets = append(sets, RangeSet{{Subnet: pfx(s)}})
 	}
-	m := NewMemory()
-	p, err := NewPool(m, sets...)
+	m := NewMemory(MemoryOptions{})
+	p, err := NewPool(m, PoolOptions{}, sets...)
 	require.NoError(t, err)
 	return p, m
 }

@@ -12,7 +12,9 @@ type Range struct {
 	Subnet  netip.Prefix // the subnet, by its network address
 	Start   netip.Addr   // first address, inclusive; default: first usable address of the subnet
 	End     netip.Addr   // last address, inclusive; default: last usable address of the subnet
-	Gateway netip.Addr   // never handed out; default: first usable address of the subnet
+	Gateway netip.Addr   // never handed out, by no range of the pool; default: first usable address of the subnet
+	// Exclude are parts of the subnet that are never handed out, see [ParseExclude].
+	Exclude []netip.Prefix
 }
 
 // ParseRange parses the texts of a configuration and normalizes the result.
@@ -37,6 +39,27 @@ func ParseRange(subnet, start, end, gateway string) (Range, error) {
 		*f.into = addr
 	}
 	return r.Normalize()
+}
+
+// ParseExclude parses one exclusion: a subnet in CIDR form or a single address.
+// That it lies in the subnet of its range is for [Range.Normalize] to check. Errors
+// are of type [*RangeError].
+func ParseExclude(text string) (netip.Prefix, error) {
+	refuse := func(reason, fix string) error {
+		return &RangeError{Key: "exclude", Value: text, Reason: reason, Fix: fix}
+	}
+	if addr, err := netip.ParseAddr(text); err == nil {
+		if addr.Zone() != "" {
+			return netip.Prefix{}, refuse("has a zone", "write it without %"+addr.Zone())
+		}
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return netip.Prefix{}, refuse("is neither an address nor a subnet in CIDR form", "write one such as 10.1.0.10 or 10.1.0.16/28")
+	}
+	return p, nil
 }
 
 func parseSubnet(text string) (Range, error) {

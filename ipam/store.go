@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"net/netip"
+	"time"
 )
 
 // Reservation is one record of a store: who holds an address.
@@ -41,6 +42,19 @@ type ReadTx interface {
 	// Last returns the address that was reserved last in a range set; the zero
 	// Addr when that is unknown.
 	Last(set int) (netip.Addr, error)
+	// Count returns how many addresses from first to last, both included, are
+	// reserved.
+	Count(first, last netip.Addr) (uint64, error)
+	// NextFree returns the lowest address from first to last, both included, that
+	// is not reserved and was not released at or after rested; the zero time means
+	// that resting does not matter. The zero Addr means that there is none. An
+	// address it returns may turn out to be taken: [Tx.Reserve] decides. One that
+	// it passes over is reserved or rests.
+	NextFree(first, last netip.Addr, rested time.Time) (netip.Addr, error)
+	// Resting returns how many addresses from first to last, both included, are
+	// not reserved and were released at or after rested, and when the first of
+	// them was released; the zero time when there is none.
+	Resting(first, last netip.Addr, rested time.Time) (n uint64, oldest time.Time, err error)
 }
 
 // Tx reads and writes a store; it is valid until the function it was given to
@@ -52,7 +66,9 @@ type Tx interface {
 	// durable when Reserve returns true; after an error nothing is reserved.
 	Reserve(addr netip.Addr, o Owner) (bool, error)
 	// Release frees addr if o holds it, o being exactly as recorded. Anything
-	// else is left alone and is no error.
+	// else is left alone and is no error. A store that was told to keep them notes
+	// the time of release for [ReadTx.NextFree], but not of an address that the
+	// same Update reserved: nobody can have used it.
 	Release(addr netip.Addr, o Owner) error
 	// SetLast notes the address that was reserved last in a range set.
 	SetLast(set int, addr netip.Addr) error

@@ -25,7 +25,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	pool, err := ipam.NewPool(store, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	pool, err := ipam.NewPool(store, ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -15,7 +15,7 @@ import (
 func TestStoreAgainstMemory(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	disk, onDisk := newPool(t, "10.1.0.0/28", "fd00::/125")
-	inMemory := poolOver(t, ipam.NewMemory(), "10.1.0.0/28", "fd00::/125")
+	inMemory := poolOver(t, ipam.NewMemory(ipam.MemoryOptions{}), "10.1.0.0/28", "fd00::/125")
 	ids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i"}
 	for range 500 {
 		o := owner(ids[rnd.IntN(len(ids))])

@@ -45,7 +45,7 @@ func workerPool(dataDir string) (*Store, *ipam.Pool, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	p, err := ipam.NewPool(s,
+	p, err := ipam.NewPool(s, ipam.PoolOptions{},
 		ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/28")}},
 		ipam.RangeSet{{Subnet: netip.MustParsePrefix("fd00::/124")}})
 	return s, p, err

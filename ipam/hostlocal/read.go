@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/cnikit/cnikit/ipam"
 )
@@ -85,6 +86,40 @@ func (t *tx) All() iter.Seq2[ipam.Reservation, error] {
 			}
 		}
 	}
+}
+
+// Count implements [ipam.ReadTx].
+func (t *tx) Count(first, last netip.Addr) (uint64, error) {
+	names, err := t.names()
+	if err != nil {
+		return 0, err
+	}
+	var n uint64
+	for _, name := range names {
+		addr, ok := addrOf(name)
+		if !ok || addr.Less(first) || last.Less(addr) {
+			continue
+		}
+		if _, taken, _ := t.Get(addr); taken {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// NextFree implements [ipam.ReadTx].
+func (t *tx) NextFree(first, last netip.Addr, _ time.Time) (netip.Addr, error) {
+	for addr := first; addr.IsValid() && !last.Less(addr); addr = addr.Next() {
+		if _, taken, err := t.Get(addr); err != nil || !taken {
+			return addr, err
+		}
+	}
+	return netip.Addr{}, nil
+}
+
+// Resting implements [ipam.ReadTx].
+func (t *tx) Resting(netip.Addr, netip.Addr, time.Time) (uint64, time.Time, error) {
+	return 0, time.Time{}, nil
 }
 
 // names returns the names in the directory; a directory that does not exist is

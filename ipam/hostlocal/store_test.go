@@ -328,7 +328,7 @@ func poolOver(t *testing.T, s ipam.Store, subnets ...string) *ipam.Pool {
 	for _, subnet := range subnets {
 		sets = append(sets, ipam.RangeSet{{Subnet: netip.MustParsePrefix(subnet)}})
 	}
-	p, err := ipam.NewPool(s, sets...)
+	p, err := ipam.NewPool(s, ipam.PoolOptions{}, sets...)
 	require.NoError(t, err)
 	return p
 }

@@ -187,7 +187,7 @@ func TestAddRefused(t *testing.T) {
 // What an ADD took is given back when it is cancelled afterwards; what the owner
 // had before is not.
 func TestAddUndo(t *testing.T) {
-	pool, err := ipam.NewPool(ipam.NewMemory(), ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	pool, err := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{}), ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
 	require.NoError(t, err)
 	o := ipam.Owner{ContainerID: "a", IfName: "eth0"}
 	for _, before := range []bool{false, true} {

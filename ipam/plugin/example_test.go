@@ -40,9 +40,9 @@ func Example() {
 // Any allocator can be served, here one in memory, and built into the plugin that
 // delegates to it.
 func ExampleOver() {
-	store := ipam.NewMemory()
+	store := ipam.NewMemory(ipam.MemoryOptions{})
 	inMemory := plugin.Over("memory", func(_ *cni.Request[plugin.Config], sets []ipam.RangeSet) (ipam.Allocator, error) {
-		return ipam.NewPool(store, sets...)
+		return ipam.NewPool(store, ipam.PoolOptions{}, sets...)
 	})
 	delegates := cni.Builtin{"memory": inMemory.Handler()}
 
@@ -58,7 +58,7 @@ func ExampleOver() {
 	fmt.Println(result.IPs[0].Address, err)
 
 	o := ipam.Owner{ContainerID: "web", IfName: "eth0"}
-	pool, _ := ipam.NewPool(store, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	pool, _ := ipam.NewPool(store, ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
 	leases, err := pool.Leases(context.Background(), o)
 	fmt.Println(leases, err)
 	// Output:

@@ -46,7 +46,7 @@ func openHostLocal(r *cni.Request[Config], sets []ipam.RangeSet) (ipam.Allocator
 	if err != nil {
 		return nil, cni.Errorf(cni.CodeInvalidConfig, "%w", err)
 	}
-	pool, err := ipam.NewPool(store, sets...)
+	pool, err := ipam.NewPool(store, ipam.PoolOptions{}, sets...)
 	if err != nil {
 		return nil, err
 	}
