@@ -78,7 +78,7 @@ func TestPoolAllocate(t *testing.T) {
 		cancel()
 		_, err := p.Allocate(ctx, owner("a"), Options{})
 		require.ErrorIs(t, err, context.Canceled)
-		assert.Empty(t, m.tx.owners)
+		assert.Empty(t, m.state.owners)
 	})
 }
 
@@ -137,8 +137,8 @@ func TestPoolRequested(t *testing.T) {
 			_, err = request(p, "a", c.addrs...)
 			require.ErrorIs(t, err, c.is)
 			assert.ErrorContains(t, err, c.want)
-			assert.Len(t, m.tx.owners, 2, "nothing stays reserved")
-			assert.Equal(t, addr("10.1.0.9"), m.tx.last[0], "the round robin has not moved")
+			assert.Len(t, m.state.owners, 2, "nothing stays reserved")
+			assert.Equal(t, addr("10.1.0.9"), m.state.last[0], "the round robin has not moved")
 		})
 	}
 
@@ -148,7 +148,7 @@ func TestPoolRequested(t *testing.T) {
 		_, err := request(p, "a", "10.1.0.50")
 		require.ErrorIs(t, err, ErrHeld)
 		assert.ErrorContains(t, err, "10.1.0.2")
-		assert.Len(t, m.tx.owners, 2)
+		assert.Len(t, m.state.owners, 2)
 		assert.Equal(t, held, allocate(t, p, "a"))
 	})
 	t.Run("requested/one of several held", func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestPoolRollBack(t *testing.T) {
 		reserve(t, m, "10.3.0.2", owner("b"))
 		_, err = two.Allocate(ctx, owner("a"), Options{})
 		require.ErrorIs(t, err, ErrExhausted)
-		assert.Equal(t, map[netip.Addr]Owner{addr("10.1.0.2"): owner("a"), addr("10.3.0.2"): owner("b")}, m.tx.owners)
+		assert.Equal(t, map[netip.Addr]Owner{addr("10.1.0.2"): owner("a"), addr("10.3.0.2"): owner("b")}, m.state.owners)
 	})
 	t.Run("rollback/store fails", func(t *testing.T) {
 		m := NewMemory(MemoryOptions{})
@@ -188,7 +188,7 @@ func TestPoolRollBack(t *testing.T) {
 				require.NoError(t, err)
 				_, err = p.Allocate(ctx, owner("a"), Options{})
 				require.ErrorIs(t, err, boom)
-				assert.Empty(t, m.tx.owners)
+				assert.Empty(t, m.state.owners)
 			})
 		}
 	})
@@ -202,7 +202,7 @@ func TestPoolRelease(t *testing.T) {
 		allocate(t, p, "a")
 		b := allocate(t, p, "b")
 		require.NoError(t, p.Release(ctx, owner("a")))
-		assert.Len(t, m.tx.owners, 2)
+		assert.Len(t, m.state.owners, 2)
 		assert.Equal(t, b, allocate(t, p, "b"))
 	})
 	t.Run("del/idempotent", func(t *testing.T) {
@@ -227,7 +227,7 @@ func TestPoolRelease(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []Lease{{Owner: owner("a"), Address: pfx("10.1.0.2/32")}}, leases)
 		require.NoError(t, other.Release(ctx, owner("a")))
-		assert.Empty(t, m.tx.owners)
+		assert.Empty(t, m.state.owners)
 	})
 	t.Run("del/goes on after an error", func(t *testing.T) {
 		boom := errors.New("boom")
@@ -237,13 +237,13 @@ func TestPoolRelease(t *testing.T) {
 		p, err := NewPool(&faulty{Memory: m, f: faults{release: 1, err: boom}}, PoolOptions{})
 		require.NoError(t, err)
 		require.ErrorIs(t, p.Release(ctx, owner("a")), boom)
-		assert.Len(t, m.tx.owners, 1)
+		assert.Len(t, m.state.owners, 1)
 	})
 	t.Run("del/empty container ID", func(t *testing.T) {
 		p, m := newPool(t)
 		reserve(t, m, "10.1.0.5", Owner{})
 		require.ErrorIs(t, p.Release(ctx, Owner{}), ErrInvalidOwner)
-		assert.Len(t, m.tx.owners, 1)
+		assert.Len(t, m.state.owners, 1)
 	})
 }
 
@@ -259,7 +259,7 @@ func TestPoolRecordsWithoutInterface(t *testing.T) {
 		require.NoError(t, err)
 		assert.Len(t, leases, 1)
 		require.NoError(t, p.Release(ctx, owner("a")))
-		assert.Empty(t, m.tx.owners)
+		assert.Empty(t, m.state.owners)
 	})
 	t.Run("legacy/left alone when there is one", func(t *testing.T) {
 		p, m := newPool(t, "10.1.0.0/24")
@@ -267,7 +267,7 @@ func TestPoolRecordsWithoutInterface(t *testing.T) {
 		reserve(t, m, "10.1.0.10", owner("a"))
 		assert.Equal(t, []string{"10.1.0.10/24"}, allocate(t, p, "a"))
 		require.NoError(t, p.Release(ctx, owner("a")))
-		assert.Equal(t, map[netip.Addr]Owner{addr("10.1.0.9"): old}, m.tx.owners)
+		assert.Equal(t, map[netip.Addr]Owner{addr("10.1.0.9"): old}, m.state.owners)
 	})
 	t.Run("legacy/not given to a second interface", func(t *testing.T) {
 		p, m := newPool(t, "10.1.0.0/24")
@@ -280,9 +280,9 @@ func TestPoolRecordsWithoutInterface(t *testing.T) {
 		p, m := newPool(t, "10.1.0.0/24")
 		reserve(t, m, "10.1.0.9", old)
 		require.NoError(t, p.Retain(ctx, []Owner{owner("a")}))
-		assert.Len(t, m.tx.owners, 1)
+		assert.Len(t, m.state.owners, 1)
 		require.NoError(t, p.Retain(ctx, []Owner{owner("b")}))
-		assert.Empty(t, m.tx.owners)
+		assert.Empty(t, m.state.owners)
 	})
 }
 
@@ -297,14 +297,14 @@ func TestPoolRetain(t *testing.T) {
 		_, err := p.Allocate(ctx, Owner{"a", "net1"}, Options{})
 		require.NoError(t, err)
 		require.NoError(t, p.Retain(ctx, []Owner{owner("a"), owner("c"), owner("unknown")}))
-		assert.Len(t, m.tx.owners, 4, "eth0 of a and c")
+		assert.Len(t, m.state.owners, 4, "eth0 of a and c")
 	})
 	t.Run("gc/empty list frees everything", func(t *testing.T) {
 		p, m := newPool(t, "10.1.0.0/24")
 		allocate(t, p, "a")
 		reserve(t, m, "10.1.0.77", Owner{})
 		require.NoError(t, p.Retain(ctx, nil))
-		assert.Empty(t, m.tx.owners, "damaged records too")
+		assert.Empty(t, m.state.owners, "damaged records too")
 	})
 	t.Run("gc/an unreadable record stops nothing", func(t *testing.T) {
 		boom := errors.New("boom")
@@ -314,7 +314,7 @@ func TestPoolRetain(t *testing.T) {
 		p, err := NewPool(&faulty{Memory: m, f: faults{all: true, release: 1, err: boom}}, PoolOptions{})
 		require.NoError(t, err)
 		require.ErrorIs(t, p.Retain(ctx, nil), boom)
-		assert.Len(t, m.tx.owners, 1, "one release failed, the other was done")
+		assert.Len(t, m.state.owners, 1, "one release failed, the other was done")
 	})
 }
 
@@ -336,7 +336,7 @@ func TestPoolStatus(t *testing.T) {
 
 	_, err = p.Allocate(ctx, owner("f"), Options{})
 	require.ErrorIs(t, err, ErrExhausted)
-	assert.Len(t, m.tx.owners, 10, "the address of the first set is given back")
+	assert.Len(t, m.state.owners, 10, "the address of the first set is given back")
 
 	require.NoError(t, p.Release(ctx, owner("b")))
 	require.NoError(t, p.Status(ctx), "status/recovers")
