@@ -24,3 +24,10 @@ func Kernel(t testing.TB, _ ...Feature) {
 	kernelTier(t)
 	unmet(t, "the test needs Linux")
 }
+
+// BPF is never met on this platform.
+func BPF(t testing.TB) {
+	t.Helper()
+	kernelTier(t)
+	unmet(t, "the test needs Linux")
+}

@@ -29,6 +29,8 @@ func TestSubject(t *testing.T) {
 		testenv.NetAdmin(t)
 	case "root":
 		testenv.Root(t)
+	case "bpf":
+		testenv.BPF(t)
 	case "scale":
 		testenv.Scale(t, 1)
 	case "build":
@@ -84,7 +86,7 @@ func TestUnmetNeeds(t *testing.T) {
 func TestRights(t *testing.T) {
 	testenv.Root(t)
 	nobody := []string{testenv.Tool(t, "setpriv"), "--reuid=65534", "--regid=65534", "--clear-groups", "--bounding-set=-all", "--no-new-privs"}
-	for _, name := range []string{"netadmin", "root"} {
+	for _, name := range []string{"netadmin", "root", "bpf"} {
 		t.Run(name+"/met", func(t *testing.T) {
 			assert.Contains(t, run(t, "true", name), "went on")
 		})
