@@ -13,4 +13,7 @@ type Options struct {
 
 	// PasteLimit is the size, in instructions, from which code is called rather than pasted when the choice is free; zero means 512.
 	PasteLimit int
+
+	// CallOriginal makes the originals functions that are called, whatever they are. By default they are when they make tail calls or are large.
+	CallOriginal bool
 }

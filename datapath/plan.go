@@ -1,7 +1,6 @@
 package datapath
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -9,49 +8,60 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 )
 
 // Plan says how the entrypoints of a collection are instrumented. It does not change, and may be used by several goroutines.
 type Plan struct {
-	spec        *ebpf.CollectionSpec
+	linked      *ebpf.CollectionSpec // the collection with what hooks brought
 	options     Options
-	entrypoints []*entrypoint
+	entrypoints []*entrypoint // by name
 	ignored     []Constraint
 }
 
 // entrypoint is a program with its hooks in the order in which they run.
 type entrypoint struct {
-	name    string
-	program *ebpf.ProgramSpec
-	typ     programType
-	hooks   []*plannedHook // pre, post, observers
+	name     string
+	index    int
+	program  *ebpf.ProgramSpec
+	typ      programType
+	hooks    []*plannedHook // pre, post, observers
+	original part
+	main     *btf.Func // what the program is to the kernel
+	counters bool
+
+	shift int16 // bytes of main's stack that pasted code leaves alone
+	frame int   // bytes of main's stack
 }
 
 // plannedHook is a hook with what was decided about it.
 type plannedHook struct {
+	part
 	Hook
-	composition Composition
-	reason      string // why this composition
+	index int // in the entrypoint
+	maps  map[string]string
+	empty int32 // what a slot returns while it is empty
 }
 
-// NewPlan orders hooks, checks them against the kernel's rules and chooses how each gets into its entrypoint. Neither the collection nor the
+// NewPlan orders hooks, checks them against the kernel's rules and chooses how each gets into its entrypoint. The specs are read as they are
+// now: set global variables before, or those of the collection that [Plan.Build] returns. Neither the collection nor the
 // hooks are changed. The error joins a [*HookError] for everything that is wrong and a [*CycleError] for each cycle.
 func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) {
-	p := &Plan{spec: spec, options: o}
-	var errs []error
-	byEntry := map[string][]Hook{}
-	for i := range hooks {
-		if err := check(spec, &hooks[i], byEntry[hooks[i].Entrypoint]); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		byEntry[hooks[i].Entrypoint] = append(byEntry[hooks[i].Entrypoint], hooks[i].clone())
-	}
+	p := &Plan{linked: spec.Copy(), options: o}
+	byEntry, errs := sortOut(spec, hooks)
+	linker := newLinker(p.linked, spec)
 	for _, name := range slices.Sorted(maps.Keys(byEntry)) {
-		e, ignored, err := planEntrypoint(spec, name, byEntry[name])
-		errs = append(errs, err)
+		e := newEntrypoint(p.linked, name, len(p.entrypoints), o)
 		p.entrypoints = append(p.entrypoints, e)
+		ignored, err := e.order(byEntry[name])
 		p.ignored = append(p.ignored, ignored...)
+		if err == nil {
+			err = e.prepare(linker, o)
+		}
+		errs = append(errs, err)
+	}
+	if o.Counters {
+		errs = append(errs, p.addCounters())
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, fmt.Errorf("plan hooks: %w", err)
@@ -59,17 +69,36 @@ func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) 
 	return p, nil
 }
 
-// Build returns the instrumented collection.
-func (p *Plan) Build() (*ebpf.CollectionSpec, error) {
-	return p.spec.Copy(), nil
+// sortOut checks what hooks say and returns the good ones by entrypoint.
+func sortOut(spec *ebpf.CollectionSpec, hooks []Hook) (map[string][]Hook, []error) {
+	byEntry := map[string][]Hook{}
+	seen := map[[3]string]bool{}
+	var errs []error
+	for i := range hooks {
+		h := &hooks[i]
+		err := check(spec, h)
+		if id := [3]string{h.Entrypoint, h.Owner, h.Name}; err == nil && seen[id] {
+			err = &refusal{"another hook has the same owner and name", "give each its own name"}
+		} else {
+			seen[id] = true
+		}
+		if err != nil {
+			errs = append(errs, hookError(h, err))
+			continue
+		}
+		byEntry[h.Entrypoint] = append(byEntry[h.Entrypoint], h.clone())
+	}
+	return byEntry, errs
 }
 
-// Ignored returns the constraints that have no effect because they name owners or hooks that are not there.
-func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }
-
-func planEntrypoint(spec *ebpf.CollectionSpec, name string, hooks []Hook) (*entrypoint, []Constraint, error) {
-	e := &entrypoint{name: name, program: spec.Programs[name]}
+func newEntrypoint(spec *ebpf.CollectionSpec, name string, index int, o Options) *entrypoint {
+	e := &entrypoint{name: name, index: index, program: spec.Programs[name], counters: o.Counters}
 	e.typ, _ = typeOf(e.program)
+	return e
+}
+
+// order sets the hooks of the entrypoint in the order in which they run.
+func (e *entrypoint) order(hooks []Hook) ([]Constraint, error) {
 	var ignored []Constraint
 	var errs []error
 	for _, kind := range []Kind{Pre, Post, Observer} {
@@ -77,34 +106,142 @@ func planEntrypoint(spec *ebpf.CollectionSpec, name string, hooks []Hook) (*entr
 		sorted, without, cycles := order(ofKind)
 		errs = append(errs, cycles...)
 		ignored = append(ignored, without...)
-		for _, h := range sorted {
-			e.hooks = append(e.hooks, &plannedHook{Hook: h})
+		for i, h := range sorted {
+			e.hooks = append(e.hooks, &plannedHook{
+				Hook: h, index: len(e.hooks),
+				part: part{kind: kind, symbol: fmt.Sprintf("%s%s_%d", reserved, kind, i)},
+			})
 		}
 	}
-	return e, ignored, errors.Join(errs...)
+	return ignored, errors.Join(errs...)
 }
 
-// check looks at one hook alone.
-func check(spec *ebpf.CollectionSpec, h *Hook, others []Hook) error {
-	fail := func(reason, fix string) error {
-		return &HookError{Entrypoint: h.Entrypoint, Owner: h.Owner, Hook: h.Name, Reason: reason, Fix: fix}
+// reserved begins the names of generated functions and of what hooks bring.
+const reserved = "dp_"
+
+// prepare links the code of the entrypoint and decides how it is put together.
+func (e *entrypoint) prepare(l *linker, o Options) error {
+	if e.counters && len(e.hooks) > countersMaxHooks {
+		return e.error(&refusal{fmt.Sprintf("its %d hooks are more than the %d that can be counted", len(e.hooks), countersMaxHooks), "leave Options.Counters out"})
 	}
-	program := spec.Programs[h.Entrypoint]
-	switch {
-	case h.Owner == "" || h.Name == "":
-		return fail("it lacks an owner or a name", "set Owner and Name")
-	case strings.Contains(h.Owner, "/"):
-		return fail("its owner holds a slash, which separates owner and name in constraints", "name the owner without one")
-	case program == nil:
-		return fail("the collection has no such program", "choose one of "+cmp.Or(strings.Join(slices.Sorted(maps.Keys(spec.Programs)), ", "), "those in the collection, which has none"))
-	case slices.ContainsFunc(others, func(o Hook) bool { return o.ID() == h.ID() }):
-		return fail("another hook has the same owner and name", "give each its own name")
-	case h.Kind < Pre || h.Kind > Observer:
-		return fail("it has no kind", "set Kind to Pre, Post or Observer")
+	if err := e.linkOriginal(l); err != nil {
+		return e.error(err)
 	}
-	if _, ok := typeOf(program); !ok {
-		return fail(fmt.Sprintf("there are no dispatchers for programs of type %s and attach type %s", program.Type, program.AttachType),
-			"hook an XDP, TC, cgroup_skb, cgroup sock or sock_addr, sock_ops or sk_lookup program")
+	var errs []error
+	for _, h := range e.hooks {
+		if err := e.link(l, h, o); err != nil {
+			errs = append(errs, hookError(&h.Hook, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return e.compose(o)
+}
+
+func (e *entrypoint) linkOriginal(l *linker) error {
+	f, err := l.original(e.program)
+	if err != nil {
+		return err
+	}
+	for _, name := range f.names {
+		if strings.HasPrefix(name, reserved) {
+			return &refusal{fmt.Sprintf("its function %q has a name that is reserved for generated ones", name), "instrument the collection from which it was built, or rename the function"}
+		}
+	}
+	e.original = part{fragment: f, symbol: reserved + "original"}
+	e.main = &btf.Func{Name: f.names[0], Type: e.proto(0), Linkage: btf.GlobalFunc}
+	if fn := btf.FuncMetadata(&e.program.Instructions[0]); fn != nil {
+		e.main = fn
 	}
 	return nil
+}
+
+// link makes the hook's code part of the collection, or finds out how its slot behaves.
+func (e *entrypoint) link(l *linker, h *plannedHook, o Options) error {
+	if h.Collection == nil || h.Composition == Slot {
+		e.setProceed(h, e.typ.proceed)
+		return e.checkSlot(l.out, h, o)
+	}
+	e.setProceed(h, e.typ.proceed, -1)
+	if err := e.checkCode(h); err != nil {
+		return err
+	}
+	var err error
+	h.fragment, h.maps, err = l.hook(e.program, h.Collection, h.Program, h.symbol+"_")
+	return err
+}
+
+// setProceed sets default verdicts.
+func (e *entrypoint) setProceed(h *plannedHook, verdicts ...int32) {
+	if len(h.Proceed) == 0 {
+		h.Proceed = slices.Compact(verdicts)
+	}
+}
+
+// addCounters adds the map that hooks are counted in.
+func (p *Plan) addCounters() error {
+	if p.linked.Maps[CountersMap] != nil {
+		return fmt.Errorf("add counters: the collection has a map %q: rename it, or leave Options.Counters out", CountersMap)
+	}
+	if p.linked.Maps == nil {
+		p.linked.Maps = map[string]*ebpf.MapSpec{}
+	}
+	p.linked.Maps[CountersMap] = p.countersSpec()
+	return nil
+}
+
+// Build returns the instrumented collection. Each call returns a new one, which is the caller's to change and load. Programs without hooks
+// are in it as they were.
+func (p *Plan) Build() (*ebpf.CollectionSpec, error) {
+	out := p.linked.Copy()
+	for _, e := range p.entrypoints {
+		program, err := e.instrument()
+		if err == nil {
+			err = checkProgram(program, p.options.Features.SmallFrames)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("build dispatcher: %w", e.error(err))
+		}
+		out.Programs[e.name] = program
+	}
+	return out, nil
+}
+
+// Ignored returns the constraints that have no effect because they name owners or hooks that are not there.
+func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }
+
+// Maps returns, for a linked hook, what the maps that it reaches are called in the instrumented collection, by their names in the hook's own. Of a
+// hook that is not in the plan, or a slot, it returns nil.
+func (p *Plan) Maps(entrypoint, owner, name string) map[string]string {
+	for _, e := range p.entrypoints {
+		for _, h := range e.hooks {
+			if e.name == entrypoint && h.Owner == owner && h.Name == name {
+				return maps.Clone(h.maps)
+			}
+		}
+	}
+	return nil
+}
+
+// hookOf returns the hook that a part is, or nil for the original.
+func (e *entrypoint) hookOf(p *part) *plannedHook {
+	for _, h := range e.hooks {
+		if &h.part == p {
+			return h
+		}
+	}
+	return nil
+}
+
+// skips tells whether some post hooks, but not all after them, run after a pre hook ended the run, so that main has to remember it.
+func (e *entrypoint) skips() bool {
+	after := false
+	for _, h := range e.hooks {
+		if after && h.Kind == Post && !h.AfterTermination {
+			return true
+		}
+		after = after || h.Kind == Post && h.AfterTermination
+	}
+	return false
 }

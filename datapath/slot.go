@@ -1,24 +1,90 @@
 package datapath
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/btf"
 )
 
-// SlotInfo describes a function of an instrumented program that waits to be replaced.
+// SlotInfo describes a function of an instrumented program that waits to be replaced by a program extension.
 type SlotInfo struct {
 	Hook       Hook
-	Entrypoint string
-	Program    string // key of the program in the collection
-	Function   string // name of the function to replace, which a program extension is attached to
+	Entrypoint string // key of the program in the collection
+	Function   string // name of the function to replace
 	Type       ebpf.ProgramType
 	AttachType ebpf.AttachType
 	Proto      *btf.FuncProto // what the replacing function must look like
-	Frags      bool           // the entrypoint handles XDP frags, so the replacing program must too
+	Verdict    int32          // what the function returns while nothing replaces it
+	Frags      bool           // the entrypoint handles XDP frags, so what replaces the function must too; the kernel does not look
 }
 
 // Slots returns the slots of all entrypoints, in the order in which they run.
-func (p *Plan) Slots() []SlotInfo { return nil }
+func (p *Plan) Slots() []SlotInfo {
+	var slots []SlotInfo
+	for _, e := range p.entrypoints {
+		for _, h := range e.hooks {
+			if h.composition != Slot {
+				continue
+			}
+			slots = append(slots, SlotInfo{
+				Hook: h.clone(), Entrypoint: e.name, Function: h.symbol, Type: e.program.Type, AttachType: e.program.AttachType,
+				Proto: e.proto(h.Kind), Verdict: h.empty, Frags: handlesFrags(e.program),
+			})
+		}
+	}
+	return slots
+}
 
-// Maps returns, for a hook, what its maps are called in the instrumented collection, by their names in the hook's own.
-func (p *Plan) Maps(entrypoint, owner, name string) map[string]string { return nil }
+// checkSlot finds out what the slot returns while it is empty.
+func (e *entrypoint) checkSlot(spec *ebpf.CollectionSpec, h *plannedHook, o Options) error {
+	if !o.Features.Freplace {
+		return &refusal{"a hook without a collection is a slot, and the kernel has no program extensions", "set Features.Freplace if it has, or bring the hook's collection"}
+	}
+	if array := arrayWith(spec, e.name); array != "" {
+		return &refusal{fmt.Sprintf("the map %q holds the entrypoint for tail calls, and the kernel replaces no functions of such programs", array), "bring the hook's collection"}
+	}
+	for _, verdict := range h.Proceed {
+		if e.typ.clamp.apply(verdict) != verdict {
+			return &refusal{"no program extension of this type can return " + e.typ.verdict(verdict), "take it from Proceed"}
+		}
+	}
+	if h.Kind != Observer && !o.SlotsFailOpen && e.typ.deny != e.typ.proceed && slices.Contains(h.Proceed, e.typ.deny) {
+		return &refusal{"while it is empty it should end the run, but " + e.typ.verdict(e.typ.deny) + " is in its Proceed", "take it from Proceed, or set Options.SlotsFailOpen"}
+	}
+	h.empty = e.typ.deny
+	if h.Kind == Observer || o.SlotsFailOpen || e.typ.deny == e.typ.proceed {
+		h.empty = h.Proceed[0]
+	}
+	return nil
+}
+
+// arrayWith returns the PROG_ARRAY that holds a program. The kernel lets no such program be extended (kernel/bpf/arraymap.c, prog_fd_array_get_ptr;
+// from 6.12.y and 6.1.y on).
+func arrayWith(spec *ebpf.CollectionSpec, program string) string {
+	for _, name := range slices.Sorted(maps.Keys(spec.Maps)) {
+		m := spec.Maps[name]
+		if m.Type == ebpf.ProgramArray && slices.ContainsFunc(m.Contents, func(kv ebpf.MapKV) bool { return kv.Value == program }) {
+			return name
+		}
+	}
+	return ""
+}
+
+// stub is the function of an empty slot. Global functions are verified alone, so main sees an unknown number, whatever it returns. The
+// call that is never reached makes it a function that changes packets; the kernel looks for that before it removes dead code.
+func (e *entrypoint) stub(p *part) asm.Instructions {
+	empty := e.hookOf(p).empty
+	first := asm.Mov.Imm(asm.R0, empty).WithSymbol(p.symbol).WithSource(asm.Comment("slot of " + e.hookOf(p).ID()))
+	function := &btf.Func{Name: p.symbol, Linkage: btf.GlobalFunc, Type: e.proto(p.kind)}
+	return asm.Instructions{
+		btf.WithFuncMetadata(first, function),
+		skip(asm.JEq.Imm(asm.R0, empty, ""), 2),
+		asm.Mov.Imm(asm.R2, 0),
+		e.typ.changer.Call(),
+		asm.Return(),
+	}
+}

@@ -1,0 +1,94 @@
+package datapath
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/cilium/ebpf"
+)
+
+// check looks at what a hook says, by itself.
+func check(spec *ebpf.CollectionSpec, h *Hook) error {
+	program := spec.Programs[h.Entrypoint]
+	switch {
+	case h.Owner == "" || h.Name == "":
+		return &refusal{"it lacks an owner or a name", "set Owner and Name"}
+	case strings.Contains(h.Owner, "/"):
+		return &refusal{"its owner holds a slash, which separates owner and name in constraints", "name the owner without one"}
+	case program == nil:
+		names := strings.Join(slices.Sorted(maps.Keys(spec.Programs)), ", ")
+		return &refusal{"the collection has no such program", "choose one of " + cmp.Or(names, "those of the collection, which has none")}
+	case h.Kind < Pre || h.Kind > Observer:
+		return &refusal{"it has no kind", "set Kind to Pre, Post or Observer"}
+	case h.Composition < Auto || h.Composition > Slot:
+		return &refusal{"it has an unknown composition", "set Composition to Auto, Pasted, Called or Slot"}
+	case h.Collection == nil && (h.Composition == Pasted || h.Composition == Called):
+		return &refusal{"it is to be " + h.Composition.String() + ", but brings no collection", "set Collection, or ask for a Slot"}
+	case h.Kind == Observer && len(h.Proceed) > 0:
+		return &refusal{"it is an observer, whose verdict is ignored, and has a Proceed", "leave Proceed out, or make it a Post hook"}
+	case h.Kind != Post && h.AfterTermination:
+		return &refusal{"AfterTermination is for post hooks", "leave it out: pre hooks never run then, observers always do"}
+	}
+	for _, target := range slices.Concat(h.Before, h.After) {
+		if owner, name, isHook := strings.Cut(target, "/"); owner == "" || isHook && name == "" {
+			return &refusal{fmt.Sprintf("its constraint %q names no hook", target), `write "owner" or "owner/name"`}
+		}
+	}
+	if _, ok := typeOf(program); !ok {
+		return &refusal{
+			fmt.Sprintf("there are no dispatchers for programs of type %s and attach type %s", program.Type, program.AttachType),
+			"hook an XDP, TC, cgroup_skb, cgroup sock or sock_addr, sock_ops or sk_lookup program",
+		}
+	}
+	return nil
+}
+
+// checkCode compares the hook's program with the entrypoint's: the type decides what the context is.
+func (e *entrypoint) checkCode(h *plannedHook) error {
+	program := h.Collection.Programs[h.Program]
+	if program == nil {
+		return &refusal{fmt.Sprintf("its collection has no program %q", h.Program), "set Program to one of " + strings.Join(slices.Sorted(maps.Keys(h.Collection.Programs)), ", ")}
+	}
+	switch {
+	case program.Type == ebpf.Extension || program.Type == ebpf.UnspecifiedProgram:
+		return nil
+	case program.Type != e.program.Type && !(isTC(program) && isTC(e.program)):
+		return &refusal{fmt.Sprintf("its program is of type %s, and the entrypoint of type %s", program.Type, e.program.Type), "write the hook for the entrypoint's type, or as an Extension"}
+	case e.typ.exact && program.AttachType != ebpf.AttachNone && program.AttachType != e.program.AttachType:
+		return &refusal{
+			fmt.Sprintf("its program is for attach type %s, and the entrypoint for %s, whose context has other fields", program.AttachType, e.program.AttachType),
+			"write the hook for the entrypoint's attach type",
+		}
+	case program.Ifindex != 0 && program.Ifindex != e.program.Ifindex:
+		return &refusal{fmt.Sprintf("its program is for interface %d alone, and the entrypoint for interface %d", program.Ifindex, e.program.Ifindex), "leave Ifindex out"}
+	}
+	return nil
+}
+
+func isTC(p *ebpf.ProgramSpec) bool { return p.Type == ebpf.SchedCLS || p.Type == ebpf.SchedACT }
+
+// hookError names the hook in an error that does not yet.
+func hookError(h *Hook, err error) error {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return fmt.Errorf("hook %q at entrypoint %q: %w", h.ID(), h.Entrypoint, err)
+	}
+	return &HookError{Entrypoint: h.Entrypoint, Owner: h.Owner, Hook: h.Name, Reason: r.reason, Fix: r.fix}
+}
+
+// error names the entrypoint in an error about its original.
+func (e *entrypoint) error(err error) error {
+	return hookError(&Hook{Entrypoint: e.name}, err)
+}
+
+// partError names a part in an error.
+func (e *entrypoint) partError(p *part, reason, fix string) error {
+	if h := e.hookOf(p); h != nil {
+		return hookError(&h.Hook, &refusal{reason, fix})
+	}
+	return e.error(&refusal{reason, fix})
+}

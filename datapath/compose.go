@@ -1,0 +1,223 @@
+package datapath
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf/asm"
+)
+
+// part is code that an entrypoint runs: a hook, or the original.
+type part struct {
+	fragment    *fragment // nil for a slot
+	composition Composition
+	why         string
+	fixed       bool // the composition is not ours to change
+	follows     bool // the original is the end of main, and nothing waits for it
+	kind        Kind // none for the original
+	symbol      string
+}
+
+// inMain tells whether the part is pasted between others.
+func (p *part) inMain() bool { return p.composition == Pasted && !p.follows }
+
+// Registers of a generated main function. Pasted code keeps those that are live, or main saves them on its stack around it.
+const (
+	regContext    = asm.R6
+	regVerdict    = asm.R7
+	regCounters   = asm.R8
+	regTerminated = asm.R9
+)
+
+// maxPastedTotal keeps the distance of the conditional jumps over pasted code in their range of 32767 instructions.
+const maxPastedTotal = 16384
+
+// compose decides how the parts of an entrypoint get into it. Everything begins as pasted, if nothing speaks against it, and becomes
+// called where the kernel's limits ask for it.
+func (e *entrypoint) compose(o Options) error {
+	limit := o.PasteLimit
+	if limit == 0 {
+		limit = 512
+	}
+	var errs []error
+	for _, h := range e.hooks {
+		if err := h.propose(limit); err != nil {
+			errs = append(errs, hookError(&h.Hook, err))
+		}
+	}
+	e.proposeOriginal(o)
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	e.limitSize()
+	return e.limitStack(o.Features.SmallFrames)
+}
+
+// propose sets the composition that the hook alone allows.
+func (h *plannedHook) propose(limit int) error {
+	h.composition, h.fixed = h.Composition, h.Composition != Auto
+	switch {
+	case h.fragment == nil:
+		h.composition, h.fixed, h.why = Slot, true, "another process fills it"
+	case h.Composition == Pasted:
+		h.why = "as asked"
+		if h.fragment.unpastable != "" {
+			return &refusal{"cannot be pasted: " + h.fragment.unpastable, "leave the composition to the plan, or ask for Called"}
+		}
+	case h.Composition == Called:
+		h.why = "as asked"
+	case h.fragment.unpastable != "":
+		h.composition, h.why = Called, h.fragment.unpastable
+	case h.fragment.entrySize > limit:
+		h.composition, h.why = Called, fmt.Sprintf("%d instructions are more than the %d that are pasted", h.fragment.entrySize, limit)
+	default:
+		h.composition, h.why = Pasted, plural(h.fragment.entrySize, "instruction")
+	}
+	return nil
+}
+
+func (e *entrypoint) proposeOriginal(o Options) {
+	original := &e.original
+	onlyPre := len(e.hooks) > 0 && e.hooks[len(e.hooks)-1].Kind == Pre
+	switch {
+	case o.CallOriginal:
+		original.composition, original.fixed, original.why = Called, true, "as asked"
+	case onlyPre:
+		original.composition, original.follows, original.why = Pasted, true, "nothing waits for it"
+	case original.fragment.unpastable != "":
+		original.composition, original.why = Called, original.fragment.unpastable
+	case original.fragment.entrySize > maxPasted/2:
+		original.composition, original.why = Called, fmt.Sprintf("%d instructions are too many to paste", original.fragment.entrySize)
+	default:
+		original.composition, original.why = Pasted, plural(original.fragment.entrySize, "instruction")
+	}
+}
+
+// limitSize calls what would make the jumps over pasted code too long, hooks that run last first.
+func (e *entrypoint) limitSize() {
+	total := 0
+	for _, p := range e.parts() {
+		if p.inMain() {
+			total += p.fragment.entrySize
+		}
+	}
+	for i := len(e.hooks) - 1; i >= 0 && total > maxPastedTotal; i-- {
+		if h := e.hooks[i]; h.composition == Pasted && !h.fixed {
+			total -= h.fragment.entrySize
+			h.composition, h.why = Called, "there is too much to paste"
+		}
+	}
+}
+
+// limitStack calls what has the largest frame until the stack suffices.
+func (e *entrypoint) limitStack(small bool) error {
+	for {
+		e.layOut()
+		tight := e.tight(small)
+		if tight == nil {
+			return nil
+		}
+		largest := e.largestMovable()
+		if largest == nil {
+			return tight
+		}
+		largest.composition, largest.follows = Called, false
+		largest.why = fmt.Sprintf("its %d bytes of stack would lie above others'", largest.fragment.frame)
+	}
+}
+
+// parts returns the hooks and the original in the order in which they run.
+func (e *entrypoint) parts() []*part {
+	var parts []*part
+	at := 0
+	for at < len(e.hooks) && e.hooks[at].Kind == Pre {
+		parts = append(parts, &e.hooks[at].part)
+		at++
+	}
+	parts = append(parts, &e.original)
+	for ; at < len(e.hooks); at++ {
+		parts = append(parts, &e.hooks[at].part)
+	}
+	return parts
+}
+
+func (e *entrypoint) largestMovable() *part {
+	var largest *part
+	for _, p := range e.parts() {
+		if p.composition == Pasted && !p.fixed && (largest == nil || p.fragment.frame > largest.fragment.frame) {
+			largest = p
+		}
+	}
+	return largest
+}
+
+// layOut computes main's stack: room for the registers that are saved around pasted code, then that code's own stack.
+func (e *entrypoint) layOut() {
+	e.shift, e.frame = 0, 0
+	if e.counters {
+		e.frame = 8 // the key
+	}
+	for _, p := range e.parts() {
+		if live := len(e.live(p.kind)); p.inMain() && !p.fragment.leaves(live) {
+			e.shift = max(e.shift, int16(8*live))
+		}
+	}
+	for _, p := range e.parts() {
+		switch {
+		case p.follows:
+			e.frame = max(e.frame, p.fragment.frame)
+		case p.composition == Pasted:
+			e.frame = max(e.frame, int(e.shift)+p.fragment.frame)
+		}
+	}
+}
+
+// live returns the registers of main that must outlive a hook of the kind, or the original if there is none.
+func (e *entrypoint) live(kind Kind) []asm.Register {
+	registers := []asm.Register{regContext}
+	if kind == Post || kind == Observer {
+		registers = append(registers, regVerdict)
+	}
+	if e.counters {
+		registers = append(registers, regCounters)
+	}
+	if kind == Post && e.skips() {
+		registers = append(registers, regTerminated)
+	}
+	return registers
+}
+
+// leaves tells whether the fragment, when it is pasted, does without as many of the registers that survive calls.
+func (f *fragment) leaves(registers int) bool { return registers <= 4-f.savedRegisters }
+
+// tight returns an error for the first part for which the kernel's stack does not suffice.
+func (e *entrypoint) tight(small bool) error {
+	main := roundFrame(e.frame, small)
+	for _, p := range e.parts() {
+		above, callers := main, 1
+		switch {
+		case p.composition == Slot:
+			continue
+		case p.composition == Pasted: // its frame is in main's
+			above, callers = main-roundFrame(p.fragment.frame, small), 0
+		}
+		bytes, frames := p.fragment.depth(above, small)
+		switch room := p.fragment.tailRoom(small); {
+		case bytes > maxStack:
+			return e.partError(p, fmt.Sprintf("with it the stack would be %d bytes of %d", bytes, maxStack), "use less stack in it, or a map")
+		case frames+callers > maxDepth:
+			return e.partError(p, fmt.Sprintf("%d functions would be active at once of %d", frames+callers, maxDepth), "inline functions of it")
+		case room >= 0 && above > room:
+			return e.partError(p, fmt.Sprintf("it makes tail calls, and %d bytes of stack would lie above it, of which %d are allowed", above, room),
+				"have what is pasted called instead")
+		}
+	}
+	return nil
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
