@@ -6,19 +6,23 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
+	"time"
 )
 
 // allocation is one Allocate call inside the store's lock.
 type allocation struct {
-	tx    Tx
-	owner Owner
-	taken []netip.Addr // what this call reserved, for roll back
+	*Pool
+	tx     Tx
+	owner  Owner
+	wanted []netip.Addr // of each set; the zero Addr: any
+	rested time.Time    // what was released since still rests; zero: nothing does
+	taken  []netip.Addr // what this call reserved, for roll back
 }
 
-// run takes one address of every set, those of wanted where valid, and gives
-// back all it took when it fails.
-func (a *allocation) run(ctx context.Context, sets []RangeSet, wanted []netip.Addr) ([]Lease, error) {
-	leases, err := a.take(ctx, sets, wanted)
+// run takes one address of every set, and gives back all it took when it fails.
+func (a *allocation) run(ctx context.Context) ([]Lease, error) {
+	leases, err := a.take(ctx)
 	if err == nil {
 		return leases, nil
 	}
@@ -31,32 +35,67 @@ func (a *allocation) run(ctx context.Context, sets []RangeSet, wanted []netip.Ad
 	return nil, errors.Join(errs...)
 }
 
-func (a *allocation) take(ctx context.Context, sets []RangeSet, wanted []netip.Addr) ([]Lease, error) {
+func (a *allocation) take(ctx context.Context) ([]Lease, error) {
+	leases, err := a.present()
+	if err != nil {
+		return nil, err
+	}
+	var fresh []int // sets that give an address
+	for i := range leases {
+		if leases[i].Address.IsValid() {
+			continue
+		}
+		if leases[i], err = a.reserve(ctx, i); err != nil {
+			return nil, err
+		}
+		fresh = append(fresh, i)
+	}
+	for _, i := range fresh {
+		if err := a.tx.SetLast(i, leases[i].Address.Addr()); err != nil {
+			return nil, err
+		}
+	}
+	return leases, nil
+}
+
+// present returns what the owner has in each set already, the zero Lease where it
+// has nothing, and refuses what cannot be reserved whatever is free. Nothing is
+// written so far.
+func (a *allocation) present() ([]Lease, error) {
 	held, err := a.tx.Owned(a.owner)
 	if err != nil {
 		return nil, err
 	}
 	held = preferExact(held, a.owner)
-	leases := make([]Lease, len(sets))
-	fresh := make(map[int]netip.Addr, len(sets))
-	for i, s := range sets {
-		if leases[i], err = a.held(held, s, wanted[i]); err != nil {
+	leases := make([]Lease, len(a.spaces))
+	missing := 0
+	for i, s := range a.spaces {
+		if leases[i], err = a.held(held, s.RangeSet, a.wanted[i]); err != nil {
 			return nil, err
 		}
 		if leases[i].Address.IsValid() {
 			continue
 		}
-		if leases[i], err = a.reserve(ctx, i, s, wanted[i]); err != nil {
+		missing++
+		if err := a.refuse(s, a.wanted[i]); err != nil {
 			return nil, err
 		}
-		fresh[i] = leases[i].Address.Addr()
 	}
-	for i, addr := range fresh {
-		if err := a.tx.SetLast(i, addr); err != nil {
-			return nil, err
-		}
+	if missing == 0 && a.options.RefuseHeld {
+		return nil, fmt.Errorf("%w: %s has %s; delete its attachment first", ErrHeld, a.owner, addresses(leases))
 	}
 	return leases, nil
+}
+
+func addresses(leases []Lease) string {
+	var b strings.Builder
+	for i, l := range leases {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(l.Address.Addr().String())
+	}
+	return b.String()
 }
 
 // held returns the lease the owner has in a set already; the zero Lease when it
@@ -78,20 +117,21 @@ func (a *allocation) held(held []Reservation, s RangeSet, wanted netip.Addr) (Le
 		return Lease{}, fmt.Errorf("%w: %s has %s and requests %s; delete its attachment first or request what it has",
 			ErrHeld, a.owner, r.Address, wanted)
 	}
-	return s[s.index(r.Address)].lease(a.owner, r.Address), nil
+	return s.lease(a.owner, r.Address), nil
 }
 
 // reserve takes the wanted address of a set, or the next free one.
-func (a *allocation) reserve(ctx context.Context, set int, s RangeSet, wanted netip.Addr) (Lease, error) {
-	if wanted.IsValid() {
-		return a.reserveWanted(s, wanted)
+func (a *allocation) reserve(ctx context.Context, set int) (Lease, error) {
+	s := a.spaces[set]
+	if wanted := a.wanted[set]; wanted.IsValid() {
+		return a.reserveWanted(s.RangeSet, wanted)
 	}
 	last, err := a.tx.Last(set)
 	if err != nil {
 		return Lease{}, err
 	}
-	for addr, r := range s.after(last) {
-		if err := ctx.Err(); err != nil {
+	for addr, err := range free(ctx, a.tx, s.after(last), a.rested) {
+		if err != nil {
 			return Lease{}, fmt.Errorf("search range set %d: %w", set, err)
 		}
 		ok, err := a.try(addr)
@@ -99,10 +139,10 @@ func (a *allocation) reserve(ctx context.Context, set int, s RangeSet, wanted ne
 			return Lease{}, err
 		}
 		if ok {
-			return r.lease(a.owner, addr), nil
+			return s.lease(a.owner, addr), nil
 		}
 	}
-	return Lease{}, &ExhaustedError{Set: set, Ranges: s, Size: s.Size()}
+	return Lease{}, a.exhausted(a.tx, set, a.rested)
 }
 
 func (a *allocation) reserveWanted(s RangeSet, wanted netip.Addr) (Lease, error) {
@@ -115,7 +155,7 @@ func (a *allocation) reserveWanted(s RangeSet, wanted netip.Addr) (Lease, error)
 		return Lease{}, errors.Join(fmt.Errorf("%w: requested %s belongs to %s; request another address or delete that attachment",
 			ErrTaken, wanted, holder), err)
 	}
-	return s[s.index(wanted)].lease(a.owner, wanted), nil
+	return s.lease(a.owner, wanted), nil
 }
 
 func (a *allocation) try(addr netip.Addr) (bool, error) {
@@ -126,6 +166,8 @@ func (a *allocation) try(addr netip.Addr) (bool, error) {
 	return ok, err
 }
 
-func (r Range) lease(o Owner, addr netip.Addr) Lease {
+// lease returns the lease of an address that the set contains.
+func (s RangeSet) lease(o Owner, addr netip.Addr) Lease {
+	r := s[s.index(addr)]
 	return Lease{Owner: o, Address: netip.PrefixFrom(addr, r.Subnet.Bits()), Gateway: r.Gateway}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Errors that callers tell apart. Compare with errors.Is.
@@ -14,11 +15,12 @@ var (
 	// ErrTaken says that a requested address is held by another owner.
 	ErrTaken = errors.New("address is taken")
 	// ErrNotAllocatable says that a requested address lies in no range, is a
-	// gateway, network or broadcast address, or competes with another request
+	// gateway, network or broadcast address, is excluded, or competes with another request
 	// for the one address of a range set.
 	ErrNotAllocatable = errors.New("address cannot be allocated")
 	// ErrHeld says that the owner already holds an address that does not fit
-	// the request; it has to be released first.
+	// the request, or any where [PoolOptions] forbid that; it has to be released
+	// first.
 	ErrHeld = errors.New("owner already holds an address")
 	// ErrInvalidOwner says that an owner cannot be recorded.
 	ErrInvalidOwner = errors.New("invalid owner")
@@ -27,15 +29,21 @@ var (
 // ExhaustedError carries the figures of an exhausted range set. It matches
 // [ErrExhausted].
 type ExhaustedError struct {
-	Set    int      // index of the range set in its pool
-	Ranges RangeSet // the set itself
-	Size   uint64   // allocatable addresses of the set, all of them taken
+	Set     int       // index of the range set in its pool
+	Ranges  RangeSet  // the set itself
+	Size    uint64    // addresses of the set that may be handed out
+	Resting uint64    // of these, those in quarantine; the others are taken
+	Next    time.Time // when the first of the resting ones becomes free; zero when none rests
 }
 
-// Error names the set, its size and the ways out.
+// Error names the set, its figures and the ways out.
 func (e *ExhaustedError) Error() string {
-	return fmt.Sprintf("range set %d (%s): %v: all %d are taken; release stale leases (GC) or widen the range",
-		e.Set, e.Ranges, ErrExhausted, e.Size)
+	head := fmt.Sprintf("range set %d (%s): %v: ", e.Set, e.Ranges, ErrExhausted)
+	if e.Resting == 0 {
+		return head + fmt.Sprintf("all %d are taken; release stale leases (GC) or widen the range", e.Size)
+	}
+	return head + fmt.Sprintf("%d are taken and %d rest in quarantine, the first until %s; wait, release stale leases (GC) or widen the range",
+		e.Size-min(e.Size, e.Resting), e.Resting, e.Next.Format(time.RFC3339))
 }
 
 // Is reports that target is [ErrExhausted].
@@ -45,7 +53,7 @@ func (e *ExhaustedError) Is(target error) bool { return target == ErrExhausted }
 type RangeError struct {
 	Set    int    // index of the range set, where several were given
 	Range  int    // index of the range in its set
-	Key    string // configuration key: subnet, rangeStart, rangeEnd, gateway; empty: the set as a whole
+	Key    string // configuration key: subnet, rangeStart, rangeEnd, gateway, exclude; empty: the set as a whole
 	Value  string // offending value, as given
 	Reason string // what is wrong with it
 	Fix    string // what to write instead

@@ -112,7 +112,9 @@ func (m *memory) All() iter.Seq2[Reservation, error] {
 func (m *memory) Last(set int) (netip.Addr, error) { return m.last[set], nil }
 
 // Count implements [ReadTx].
-func (m *memory) Count(first, last netip.Addr) (uint64, error) { return m.taken.count(first, last), nil }
+func (m *memory) Count(first, last netip.Addr) (uint64, error) {
+	return m.taken.count(first, last), nil
+}
 
 // NextFree implements [ReadTx].
 func (m *memory) NextFree(first, last netip.Addr, rested time.Time) (netip.Addr, error) {

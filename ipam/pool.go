@@ -6,16 +6,18 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 )
 
 // Pool allocates round robin: the next address of a range set is the first free
 // one behind the address reserved last, so that a released address rests as
-// long as possible. It is safe for concurrent use as far as [Allocator] says.
+// long as possible. Leases that a changed configuration has no place for stay until
+// they are released; Usage reports them. It is safe for concurrent use as far as [Allocator] says.
 type Pool struct {
 	store   Store
 	options PoolOptions
-	sets    []RangeSet
+	spaces  []space
 }
 
 // PoolOptions are the options of a [Pool]. The zero value is the default.
@@ -39,7 +41,7 @@ func NewPool(store Store, o PoolOptions, sets ...RangeSet) (*Pool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Pool{store: store, options: o, sets: sets}, nil
+	return &Pool{store: store, options: o, spaces: spaces(sets)}, nil
 }
 
 // Allocate implements [Allocator].
@@ -47,7 +49,7 @@ func (p *Pool) Allocate(ctx context.Context, o Owner, opts Options) ([]Lease, er
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if len(p.sets) == 0 {
+	if len(p.spaces) == 0 {
 		return nil, fmt.Errorf("%w: the pool has no range set", ErrNotAllocatable)
 	}
 	wanted, err := p.assign(opts.Requested)
@@ -56,8 +58,8 @@ func (p *Pool) Allocate(ctx context.Context, o Owner, opts Options) ([]Lease, er
 	}
 	var leases []Lease
 	err = p.store.Update(ctx, func(tx Tx) error {
-		a := allocation{tx: tx, owner: o}
-		leases, err = a.run(ctx, p.sets, wanted)
+		a := allocation{Pool: p, tx: tx, owner: o, wanted: wanted, rested: p.rested()}
+		leases, err = a.run(ctx)
 		return err
 	})
 	if err != nil {
@@ -66,15 +68,23 @@ func (p *Pool) Allocate(ctx context.Context, o Owner, opts Options) ([]Lease, er
 	return leases, nil
 }
 
+// rested is the time since which a release still keeps an address back.
+func (p *Pool) rested() time.Time {
+	if p.options.Quarantine <= 0 {
+		return time.Time{}
+	}
+	return time.Now().Add(-p.options.Quarantine)
+}
+
 // assign gives each requested address to the range set that contains it; the
 // zero Addr means that nothing is requested of a set.
 func (p *Pool) assign(requested []netip.Addr) ([]netip.Addr, error) {
-	wanted := make([]netip.Addr, len(p.sets))
+	wanted := make([]netip.Addr, len(p.spaces))
 	for _, addr := range requested {
 		addr = addr.Unmap()
-		set, err := p.setFor(addr)
-		if err != nil {
-			return nil, err
+		set := slices.IndexFunc(p.spaces, func(s space) bool { return s.Contains(addr) })
+		if set < 0 {
+			return nil, fmt.Errorf("%w: %s lies in no range; request an address of %s", ErrNotAllocatable, addr, p.ranges())
 		}
 		if wanted[set].IsValid() && wanted[set] != addr {
 			return nil, fmt.Errorf("%w: %s and %s are both requested of range set %d, which gives one address; request one of them",
@@ -85,22 +95,34 @@ func (p *Pool) assign(requested []netip.Addr) ([]netip.Addr, error) {
 	return wanted, nil
 }
 
-func (p *Pool) setFor(addr netip.Addr) (int, error) {
-	for i, s := range p.sets {
-		j := s.index(addr)
-		if j < 0 {
-			continue
-		}
-		if addr == s[j].Gateway {
-			return 0, fmt.Errorf("%w: %s is the gateway of %s; request another address", ErrNotAllocatable, addr, s[j].Subnet)
-		}
-		if !s[j].allocatable(addr) {
-			return 0, fmt.Errorf("%w: %s is the network or broadcast address of %s; request another address",
-				ErrNotAllocatable, addr, s[j].Subnet)
-		}
-		return i, nil
+func (p *Pool) ranges() string {
+	sets := make([]string, len(p.spaces))
+	for i, s := range p.spaces {
+		sets[i] = s.String()
 	}
-	return 0, fmt.Errorf("%w: %s lies in no range; request an address of %v", ErrNotAllocatable, addr, p.sets)
+	return strings.Join(sets, " or ")
+}
+
+// refuse returns why an address that a set contains is never handed out; nil when
+// it may be.
+func (p *Pool) refuse(s space, addr netip.Addr) error {
+	if !addr.IsValid() || s.holds(addr) {
+		return nil
+	}
+	for _, other := range p.spaces {
+		for _, r := range other.RangeSet {
+			if r.Gateway == addr {
+				return fmt.Errorf("%w: %s is the gateway of %s; request another address", ErrNotAllocatable, addr, r.Subnet)
+			}
+		}
+	}
+	r := s.RangeSet[s.index(addr)]
+	for _, x := range r.Exclude {
+		if x.Contains(addr) {
+			return fmt.Errorf("%w: %s is excluded from %s by %s; request another address", ErrNotAllocatable, addr, r.Subnet, x)
+		}
+	}
+	return fmt.Errorf("%w: %s is the network or broadcast address of %s; request another address", ErrNotAllocatable, addr, r.Subnet)
 }
 
 // Release implements [Allocator]. Nothing is written when there is nothing to
@@ -156,9 +178,9 @@ func preferExact(held []Reservation, o Owner) []Reservation {
 }
 
 func (p *Pool) lease(o Owner, addr netip.Addr) Lease {
-	for _, s := range p.sets {
-		if i := s.index(addr); i >= 0 {
-			return s[i].lease(o, addr)
+	for _, s := range p.spaces {
+		if s.Contains(addr) {
+			return s.lease(o, addr)
 		}
 	}
 	return Lease{Owner: o, Address: netip.PrefixFrom(addr, addr.BitLen())}
@@ -205,38 +227,4 @@ func (p *Pool) stale(ctx context.Context, keep map[Owner]bool) ([]Reservation, e
 		return errors.Join(errs...)
 	})
 	return stale, err
-}
-
-// Status implements [Allocator]. Its cost depends on how far the next free
-// address is, not on the number of leases.
-func (p *Pool) Status(ctx context.Context) error {
-	return p.store.View(ctx, func(tx ReadTx) error {
-		var errs []error
-		for i, s := range p.sets {
-			free, err := hasFree(ctx, tx, i, s)
-			if err != nil {
-				return err
-			}
-			if !free {
-				errs = append(errs, &ExhaustedError{Set: i, Ranges: s, Size: s.Size()})
-			}
-		}
-		return errors.Join(errs...)
-	})
-}
-
-func hasFree(ctx context.Context, tx ReadTx, set int, s RangeSet) (bool, error) {
-	last, err := tx.Last(set)
-	if err != nil {
-		return false, err
-	}
-	for addr := range s.after(last) {
-		if err := ctx.Err(); err != nil {
-			return false, err
-		}
-		if _, taken, err := tx.Get(addr); err != nil || !taken {
-			return err == nil, err
-		}
-	}
-	return false, nil
 }

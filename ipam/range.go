@@ -3,7 +3,6 @@ package ipam
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"net/netip"
 )
 
@@ -85,7 +84,7 @@ func missingSubnet() error {
 // and the very last in IPv6; the gateway is the first usable address. Subnets
 // that host-local refuses work too: in a /31 and a /127 both addresses are
 // usable (RFC 3021, RFC 6164), and the one address of a /32 or /128 is handed
-// out, without a gateway.
+// out, without a gateway. Exclusions, which host-local does not have, stay as given.
 func (r Range) Normalize() (Range, error) {
 	if err := r.checkSubnet(); err != nil {
 		return Range{}, err
@@ -99,6 +98,12 @@ func (r Range) Normalize() (Range, error) {
 	}
 	if err := r.checkAddrs(); err != nil {
 		return Range{}, err
+	}
+	if err := r.checkExclude(); err != nil {
+		return Range{}, err
+	}
+	if len(r.segments(gateways([]RangeSet{{r}}))) == 0 {
+		return Range{}, r.noRoom("the gateway and the exclusions are all there is")
 	}
 	return r, nil
 }
@@ -139,12 +144,30 @@ func (r Range) checkAddrs() error {
 		return &RangeError{Key: "rangeStart", Value: r.Start.String(), Reason: "lies after rangeEnd " + r.End.String(),
 			Fix: "exchange them or leave one out"}
 	}
-	if r.size() == 0 {
-		return &RangeError{Key: "subnet", Value: r.Subnet.String(),
-			Reason: fmt.Sprintf("leaves no address to hand out between %s and %s", r.Start, r.End),
-			Fix:    "widen the range or move the gateway out of it"}
+	return nil
+}
+
+func (r Range) checkExclude() error {
+	for _, x := range r.Exclude {
+		refuse := func(reason, fix string) error {
+			return &RangeError{Key: "exclude", Value: x.String(), Reason: reason, Fix: fix}
+		}
+		switch {
+		case !x.IsValid():
+			return refuse("is not an address or subnet", "write one such as 10.1.0.16/28")
+		case x.Masked() != x:
+			return refuse("has host bits set", "write "+x.Masked().String())
+		case x.Bits() < r.Subnet.Bits() || !r.Subnet.Contains(x.Addr()):
+			return refuse("is not inside the subnet "+r.Subnet.String(), "exclude a part of the subnet, or nothing")
+		}
 	}
 	return nil
+}
+
+func (r Range) noRoom(why string) error {
+	return &RangeError{Key: "subnet", Value: r.Subnet.String(),
+		Reason: fmt.Sprintf("leaves no address to hand out between %s and %s: %s", r.Start, r.End, why),
+		Fix:    "widen the range, exclude less, or move the gateway out of it"}
 }
 
 // usable returns the first and last address of a subnet that an interface may
@@ -179,31 +202,6 @@ func (r Range) Contains(addr netip.Addr) bool {
 // Overlaps reports whether two normalized ranges share an address.
 func (r Range) Overlaps(o Range) bool {
 	return r.Contains(o.Start) || o.Contains(r.Start)
-}
-
-// allocatable reports whether addr, which the range contains, may be handed
-// out. A range may be configured to begin at the network address or to end at
-// the broadcast address; those stay out of circulation all the same.
-func (r Range) allocatable(addr netip.Addr) bool {
-	first, last := usable(r.Subnet)
-	return addr != r.Gateway && !addr.Less(first) && !last.Less(addr)
-}
-
-// size returns the number of addresses that may be handed out, at most
-// math.MaxUint64.
-func (r Range) size() uint64 {
-	first, last := usable(r.Subnet)
-	if first.Less(r.Start) {
-		first = r.Start
-	}
-	if r.End.Less(last) {
-		last = r.End
-	}
-	n := count(first, last)
-	if n != math.MaxUint64 && r.Gateway.IsValid() && !r.Gateway.Less(first) && !last.Less(r.Gateway) {
-		n--
-	}
-	return n
 }
 
 // String renders "start-end".

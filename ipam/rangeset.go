@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"iter"
 	"math"
 	"math/bits"
 	"net/netip"
@@ -16,8 +15,8 @@ import (
 type RangeSet []Range
 
 // NormalizeSets normalizes every range of every set and checks that they fit
-// together: no set is empty or mixes address families, and no two ranges
-// overlap. Errors are of type [*RangeError]. The argument is left unchanged.
+// together: no set is empty or mixes address families, no two ranges overlap, and
+// each has an address to hand out that is no gateway of another. Errors are of type [*RangeError]. The argument is left unchanged.
 func NormalizeSets(sets []RangeSet) ([]RangeSet, error) {
 	out := make([]RangeSet, 0, len(sets))
 	for i, s := range sets {
@@ -30,7 +29,19 @@ func NormalizeSets(sets []RangeSet) ([]RangeSet, error) {
 		}
 		out = append(out, n)
 	}
-	return out, nil
+	return out, checkRoom(out)
+}
+
+// checkRoom finds the ranges in which nothing is left to hand out.
+func checkRoom(sets []RangeSet) error {
+	for i, s := range spaces(sets) {
+		for j, segments := range s.segments {
+			if len(segments) == 0 {
+				return at(s.RangeSet[j].noRoom("the gateways of other ranges are in it"), i, j)
+			}
+		}
+	}
+	return nil
 }
 
 func (s RangeSet) normalize(set int) (RangeSet, error) {
@@ -96,18 +107,8 @@ func (s RangeSet) index(addr netip.Addr) int {
 }
 
 // Size returns the number of addresses the normalized set can hand out, at most
-// math.MaxUint64.
-func (s RangeSet) Size() uint64 {
-	var n uint64
-	for _, r := range s {
-		sum, carry := bits.Add64(n, r.size(), 0)
-		if carry != 0 {
-			return math.MaxUint64
-		}
-		n = sum
-	}
-	return n
-}
+// math.MaxUint64. In a pool, the gateways of other sets come off.
+func (s RangeSet) Size() uint64 { return s.space(gateways([]RangeSet{s})).size() }
 
 // String renders the ranges separated by commas.
 func (s RangeSet) String() string {
@@ -116,35 +117,6 @@ func (s RangeSet) String() string {
 		parts[i] = r.String()
 	}
 	return strings.Join(parts, ",")
-}
-
-// after yields every allocatable address of the set once, with its range,
-// beginning behind last and wrapping around. A last outside the set means the
-// beginning.
-func (s RangeSet) after(last netip.Addr) iter.Seq2[netip.Addr, Range] {
-	return func(yield func(netip.Addr, Range) bool) {
-		i, addr := 0, s[0].Start
-		if j := s.index(last); j >= 0 {
-			i, addr = s.next(j, last)
-		}
-		for first := addr; ; {
-			if s[i].allocatable(addr) && !yield(addr, s[i]) {
-				return
-			}
-			if i, addr = s.next(i, addr); addr == first {
-				return
-			}
-		}
-	}
-}
-
-// next returns the address behind addr of range i, and its range.
-func (s RangeSet) next(i int, addr netip.Addr) (int, netip.Addr) {
-	if addr != s[i].End {
-		return i, addr.Next()
-	}
-	i = (i + 1) % len(s)
-	return i, s[i].Start
 }
 
 // count returns the number of addresses from first to last, both included, at

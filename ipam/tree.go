@@ -190,10 +190,3 @@ func following(addr netip.Addr) netip.Addr {
 	}
 	return netip.IPv6Unspecified()
 }
-
-func lower(a, b netip.Addr) netip.Addr {
-	if b.Less(a) {
-		return b
-	}
-	return a
-}
