@@ -56,7 +56,7 @@ func (e *entrypoint) checkCode(h *plannedHook) error {
 	switch {
 	case program.Type == ebpf.Extension || program.Type == ebpf.UnspecifiedProgram:
 		return nil
-	case program.Type != e.program.Type && !(isTC(program) && isTC(e.program)):
+	case !sameType(program, e.program):
 		return &refusal{fmt.Sprintf("its program is of type %s, and the entrypoint of type %s", program.Type, e.program.Type), "write the hook for the entrypoint's type, or as an Extension"}
 	case e.typ.exact && program.AttachType != ebpf.AttachNone && program.AttachType != e.program.AttachType:
 		return &refusal{
@@ -69,7 +69,11 @@ func (e *entrypoint) checkCode(h *plannedHook) error {
 	return nil
 }
 
-func isTC(p *ebpf.ProgramSpec) bool { return p.Type == ebpf.SchedCLS || p.Type == ebpf.SchedACT }
+// sameType takes the two types of TC, which have the same context and verdicts, for one.
+func sameType(a, b *ebpf.ProgramSpec) bool {
+	isTC := func(p *ebpf.ProgramSpec) bool { return p.Type == ebpf.SchedCLS || p.Type == ebpf.SchedACT }
+	return a.Type == b.Type || isTC(a) && isTC(b)
+}
 
 // hookError names the hook in an error that does not yet.
 func hookError(h *Hook, err error) error {

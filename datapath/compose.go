@@ -195,10 +195,10 @@ func (e *entrypoint) tight(small bool) error {
 	main := roundFrame(e.frame, small)
 	for _, p := range e.parts() {
 		above, callers := main, 1
-		switch {
-		case p.composition == Slot:
+		switch p.composition {
+		case Slot:
 			continue
-		case p.composition == Pasted: // its frame is in main's
+		case Pasted: // its frame is in main's
 			above, callers = main-roundFrame(p.fragment.frame, small), 0
 		}
 		bytes, frames := p.fragment.depth(above, small)

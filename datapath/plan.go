@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -150,9 +151,12 @@ func (e *entrypoint) linkOriginal(l *linker) error {
 		}
 	}
 	e.original = part{fragment: f, symbol: reserved + "original"}
-	e.main = &btf.Func{Name: f.names[0], Type: e.proto(0), Linkage: btf.GlobalFunc}
-	if fn := btf.FuncMetadata(&e.program.Instructions[0]); fn != nil {
-		e.main = fn
+	if e.main = btf.FuncMetadata(&e.program.Instructions[0]); e.main == nil {
+		name := identifier(cmp.Or(f.functions[0].name, e.program.Name, "main"))
+		if name[0] >= '0' && name[0] <= '9' {
+			name = "_" + name
+		}
+		e.main = &btf.Func{Name: name, Type: e.proto(0), Linkage: btf.GlobalFunc}
 	}
 	return nil
 }

@@ -159,7 +159,7 @@ func (tc *verdictCase) read(ids []int32) string {
 		if i > 0 {
 			text += " "
 		}
-		text += string(rune(ids[i]))
+		text += string(ids[i])
 		for _, s := range tc.hooks {
 			if int32(s.name[0]) == ids[i] && s.kind != datapath.Pre && i+1 < len(ids) {
 				i++

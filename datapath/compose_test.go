@@ -1,0 +1,181 @@
+package datapath_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/datapath"
+)
+
+// compositions returns, of a printed plan, who is composed how: "original=pasted".
+func compositions(t *testing.T, spec *ebpf.CollectionSpec, hooks []datapath.Hook, o datapath.Options) string {
+	t.Helper()
+	plan, err := datapath.NewPlan(spec, hooks, o)
+	require.NoError(t, err)
+	_, err = plan.Build()
+	require.NoError(t, err)
+	var texts []string
+	for line := range strings.Lines(plan.String()) {
+		fields := strings.Fields(line)
+		switch {
+		case fields[0] == "original":
+			texts = append(texts, "original="+fields[2])
+		case strings.HasPrefix(fields[1], "acme/"):
+			texts = append(texts, strings.TrimPrefix(fields[1], "acme/")+"="+fields[2])
+		}
+	}
+	return strings.Join(texts, " ")
+}
+
+func TestChoiceOfComposition(t *testing.T) {
+	const xdp = ebpf.XDP
+	pre, post := datapath.Pre, datapath.Post
+	small := datapath.Options{Features: datapath.Features{SmallFrames: true}}
+	code := func(before ...asm.Instruction) *ebpf.CollectionSpec { return program(xdp, 0, -1, before...) }
+	forced := func(h datapath.Hook, c datapath.Composition) datapath.Hook { h.Composition = c; return h }
+	for _, tc := range []struct {
+		name    string
+		spec    *ebpf.CollectionSpec
+		hooks   []datapath.Hook
+		options datapath.Options
+		want    string
+	}{
+		{"small code is pasted", code(), []datapath.Hook{hook(pre, "a", code()), hook(post, "b", code())}, small, "a=pasted original=pasted b=pasted"},
+		{"nothing waits for the original", code(), []datapath.Hook{hook(pre, "a", code())}, small, "a=pasted original=in"},
+		{"not even for one that tail-calls", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code())}, small, "a=pasted original=in"},
+		{"an original that tail-calls comes back", tailCall(xdp, 0, 2), []datapath.Hook{hook(post, "b", code())}, small, "original=called b=pasted"},
+		{"a hook that tail-calls comes back", code(), []datapath.Hook{hook(pre, "a", tailCall(xdp, 0, -1)), hook(pre, "b", code())}, small, "a=called b=pasted original=in"},
+		{"512 instructions", code(), []datapath.Hook{hook(pre, "a", code(long(510)...)), hook(pre, "b", code(long(511)...))}, small, "a=pasted b=called original=in"},
+		{"another limit", code(), []datapath.Hook{hook(pre, "a", code(long(8)...)), hook(pre, "b", code(long(9)...))}, datapath.Options{PasteLimit: 10}, "a=pasted b=called original=in"},
+		{"a large original", code(long(5000)...), []datapath.Hook{hook(post, "b", code())}, small, "original=called b=pasted"},
+		{"as asked", code(), []datapath.Hook{forced(hook(pre, "a", code(long(600)...)), datapath.Pasted), forced(hook(post, "b", code()), datapath.Called)}, datapath.Options{CallOriginal: true}, "a=pasted original=called b=called"},
+		{"a full frame is pasted when it is alone", code(), []datapath.Hook{hook(pre, "a", code(using(512)))}, small, "a=pasted original=in"},
+		{"a full frame above a called function", code(), []datapath.Hook{hook(pre, "a", code(using(512))), forced(hook(pre, "b", code(using(16))), datapath.Called)}, small, "a=called b=called original=in"},
+		{"240 bytes above a tail call", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code(using(240))), hook(post, "b", code())}, small, "a=pasted original=called b=pasted"},
+		{"248 bytes above a tail call", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code(using(248))), hook(post, "b", code())}, small, "a=called original=called b=pasted"},
+		{"224 bytes above a tail call, before 6.9", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code(using(224))), hook(post, "b", code())}, datapath.Options{}, "a=pasted original=called b=pasted"},
+		{"240 bytes above a tail call, before 6.9", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code(using(240))), hook(post, "b", code())}, datapath.Options{}, "a=called original=called b=pasted"},
+		{"the original's frame above a tail call", code(using(300)), []datapath.Hook{hook(pre, "a", tailCall(xdp, 0, -1))}, small, "a=called original=called"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			assert.Equal(t, tc.want, compositions(t, tc.spec, tc.hooks, tc.options))
+		})
+	}
+}
+
+// Jumps over pasted code reach some 32000 instructions. What is too much for that is called.
+func TestManyLargeHooks(t *testing.T) {
+	var hooks []datapath.Hook
+	for i := range 100 {
+		hooks = append(hooks, hook(datapath.Pre, fmt.Sprintf("%03d", i), program(ebpf.XDP, 0, -1, long(500)...)))
+	}
+	text := compositions(t, program(ebpf.XDP, 0, 2), hooks, datapath.Options{})
+	assert.Contains(t, text, "000=pasted")
+	assert.Contains(t, text, "099=called")
+}
+
+func TestErrorsNameTheWayOut(t *testing.T) {
+	const xdp = ebpf.XDP
+	with := func(change func(h *datapath.Hook)) datapath.Hook {
+		h := hook(datapath.Pre, "a", program(xdp, 0, -1))
+		change(&h)
+		return h
+	}
+	ext := datapath.Options{Features: datapath.Features{Freplace: true}}
+	for _, tc := range []struct {
+		name        string
+		spec        *ebpf.CollectionSpec
+		hook        datapath.Hook
+		options     datapath.Options
+		reason, fix string
+	}{
+		{"no name", nil, with(func(h *datapath.Hook) { h.Name = "" }), ext, "it lacks an owner or a name", "set Owner and Name"},
+		{"slash", nil, with(func(h *datapath.Hook) { h.Owner = "a/b" }), ext, "holds a slash", "without one"},
+		{"no entrypoint", nil, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "no such program", "choose one of entry"},
+		{"no kind", nil, with(func(h *datapath.Hook) { h.Kind = 0 }), ext, "it has no kind", "set Kind"},
+		{"unknown composition", nil, with(func(h *datapath.Hook) { h.Composition = 9 }), ext, "unknown composition", "Auto"},
+		{"constraint", nil, with(func(h *datapath.Hook) { h.After = []string{"x/"} }), ext, `its constraint "x/" names no hook`, "owner/name"},
+		{"no code to paste", nil, with(func(h *datapath.Hook) { h.Collection, h.Composition = nil, datapath.Pasted }), ext, "brings no collection", "ask for a Slot"},
+		{"observer with a mask", nil, with(func(h *datapath.Hook) { h.Kind, h.Proceed = datapath.Observer, []int32{1} }), ext, "it is an observer", "make it a Post hook"},
+		{"pre hook after the end", nil, with(func(h *datapath.Hook) { h.AfterTermination = true }), ext, "AfterTermination is for post hooks", "leave it out"},
+		{"no program", nil, with(func(h *datapath.Hook) { h.Program = "x" }), ext, `no program "x"`, "entry"},
+		{"type of the entrypoint", program(ebpf.Kprobe, 0, 0), with(func(*datapath.Hook) {}), ext, "no dispatchers for programs of type Kprobe", "hook an XDP"},
+		{"type of the hook", nil, with(func(h *datapath.Hook) { h.Collection = program(ebpf.SchedCLS, 0, -1) }), ext, "type SchedCLS, and the entrypoint of type XDP", "as an Extension"},
+		{
+			"attach type of the hook", program(ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, 1),
+			with(func(h *datapath.Hook) {
+				h.Collection = program(ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Connect, 1)
+			}), ext, "attach type CGroupInet6Connect", "entrypoint's attach type",
+		},
+		{"no extensions", nil, with(func(h *datapath.Hook) { h.Collection = nil }), datapath.Options{}, "no program extensions", "Features.Freplace"},
+		{
+			"a verdict that no extension returns", program(ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, 1),
+			with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{-1} }), ext, "can return PROCEED(-1)", "take it from Proceed",
+		},
+		{"an empty slot that cannot deny", nil, with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{1} }), ext, "XDP_DROP(1) is in its Proceed", "SlotsFailOpen"},
+		{"pasted tail call", nil, with(func(h *datapath.Hook) { h.Collection, h.Composition = tailCall(xdp, 0, -1), datapath.Pasted }), ext, "cannot be pasted", "ask for Called"},
+		{
+			"pasted frame above a tail call", tailCall(xdp, 0, 2),
+			with(func(h *datapath.Hook) {
+				h.Kind, h.Composition, h.Collection = datapath.Post, datapath.Pasted, program(xdp, 0, -1, using(300))
+			}), ext, "bytes of stack would lie above", "called instead",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			spec := tc.spec
+			if spec == nil {
+				spec = program(xdp, 0, 2)
+			}
+			_, err := datapath.NewPlan(spec, []datapath.Hook{tc.hook}, tc.options)
+			var e *datapath.HookError
+			require.ErrorAs(t, err, &e)
+			assert.Equal(t, tc.hook.Entrypoint, e.Entrypoint)
+			assert.Contains(t, e.Reason, tc.reason)
+			assert.Contains(t, e.Fix, tc.fix)
+		})
+	}
+}
+
+func TestSlotsOfAProgramInAnArray(t *testing.T) {
+	spec := tailCall(ebpf.XDP, 0, 2)
+	spec.Maps["progs"].Contents = []ebpf.MapKV{{Key: uint32(0), Value: "entry"}}
+	_, err := datapath.NewPlan(spec, []datapath.Hook{hook(datapath.Pre, "a", nil)}, datapath.Options{Features: datapath.Features{Freplace: true}})
+	require.ErrorContains(t, err, `hook "acme/a" at entrypoint "entry": the map "progs" holds the entrypoint for tail calls`)
+	_, err = datapath.NewPlan(spec, []datapath.Hook{hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))}, datapath.Options{})
+	require.NoError(t, err)
+}
+
+// Everything that is wrong is said at once.
+func TestErrorsAreJoined(t *testing.T) {
+	bad := hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))
+	bad.Program = "x"
+	worse := hook(datapath.Pre, "b", nil)
+	_, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{bad, worse, hook(0, "c", nil)}, datapath.Options{})
+	for _, name := range []string{`"acme/a"`, `"acme/b"`, `"acme/c"`} {
+		require.ErrorContains(t, err, name)
+	}
+	twice := hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))
+	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{twice, twice}, datapath.Options{})
+	var e *datapath.HookError
+	require.ErrorAs(t, err, &e)
+	assert.Equal(t, "another hook has the same owner and name", e.Reason)
+	assert.False(t, errors.As(err, new(*datapath.CycleError)))
+}
+
+func TestAnInstrumentedEntrypointIsRefused(t *testing.T) {
+	plan, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{{
+		Owner: "acme", Name: "a", Entrypoint: "entry", Kind: datapath.Pre, Collection: program(ebpf.XDP, 0, -1), Program: "entry", Composition: datapath.Called,
+	}}, datapath.Options{})
+	require.NoError(t, err)
+	built, err := plan.Build()
+	require.NoError(t, err)
+	_, err = datapath.NewPlan(built, []datapath.Hook{hook(datapath.Pre, "b", program(ebpf.XDP, 0, -1))}, datapath.Options{})
+	require.ErrorContains(t, err, `its function "dp_pre_0" has a name that is reserved`)
+}
