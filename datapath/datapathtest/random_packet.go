@@ -25,7 +25,7 @@ func (f *function) packet() {
 		asm.Mov.Reg(asm.R4, asm.R2), asm.Add.Imm(asm.R4, int32(at)+1), asm.JGT.Reg(asm.R4, asm.R3, outside),
 		asm.LoadMem(asm.R5, asm.R2, at, asm.Byte), asm.Add.Reg(f.scalar(), asm.R5),
 	)
-	if f.g.options.Writes && kind.writesPacket {
+	if f.g.options.Writes && kind.writesPacket && at >= 14 { // fields of the context follow from the header of Ethernet
 		f.emit(asm.StoreMem(asm.R2, at, f.scalar(), asm.Byte))
 	}
 	f.label(outside)

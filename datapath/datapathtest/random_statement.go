@@ -58,13 +58,16 @@ func (f *function) spill() {
 
 // pointer writes to the stack through a pointer, made in one of the ways that compilers have.
 func (f *function) pointer() {
-	at := f.slot(8)
-	switch f.g.rng.IntN(4) {
+	at, ways := f.slot(8), 4
+	if !f.context {
+		ways = 3
+	}
+	switch f.g.rng.IntN(ways) {
 	case 0:
 		f.emit(asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, int32(at)))
-	case 1:
+	case 3: // in a function that is verified within another, Linux 6.18 takes this for the caller's stack (adjust_ptr_min_max_vals keeps no frame number)
 		f.emit(asm.Mov.Imm(asm.R2, int32(at)), asm.Add.Reg(asm.R2, asm.RFP))
-	case 2: // through the stack
+	case 1: // through the stack
 		f.emit(
 			asm.Mov.Reg(asm.R1, asm.RFP), asm.Add.Imm(asm.R1, int32(at)), asm.StoreMem(asm.RFP, int16(f.slot(8)), asm.R1, asm.DWord),
 			asm.Mov.Reg(asm.R2, asm.R1),
@@ -72,7 +75,7 @@ func (f *function) pointer() {
 		f.emit(asm.StoreMem(asm.R2, 0, f.scalar(), asm.DWord))
 		f.wipe()
 		return
-	case 3: // the frame pointer itself, through the stack
+	case 2: // the frame pointer itself, through the stack
 		where := int16(f.slot(8))
 		f.emit(asm.StoreMem(asm.RFP, where, asm.RFP, asm.DWord), asm.LoadMem(asm.R2, asm.RFP, where, asm.DWord), asm.Add.Imm(asm.R2, int32(at)))
 		f.emit(asm.StoreMem(asm.R2, 0, f.scalar(), asm.DWord))
