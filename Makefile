@@ -34,6 +34,14 @@ help: ## List the targets.
 setup: ## Install what the lab and the tests need (Debian, root).
 	@scripts/setup.sh
 
+.PHONY: setup-test
+setup-test: # for others than root some tiers skip their tests
+	@if [ "$$(id -u)" = 0 ]; then scripts/setup.sh test e2e guest; else scripts/setup.sh; fi
+
+.PHONY: setup-soak
+setup-soak: setup-test # more kernels
+	@if [ "$$(id -u)" = 0 ]; then $(GO) run ./internal/guest/cmd/fetch newest; fi
+
 .PHONY: setup-e2e
 setup-e2e: # only root can run that tier
 	@if [ "$$(id -u)" = 0 ]; then scripts/setup.sh e2e; else scripts/setup.sh; fi
@@ -52,7 +60,7 @@ lab: build ## Run the three-node cluster on this machine (root; LABFLAGS='-keep 
 	$(BIN)/cnikit-lab -bin $(BIN) $(LABFLAGS)
 
 .PHONY: test
-test: setup-e2e ## Run every test, with the race detector (root; RUN=regexp for some).
+test: setup-test ## Run every test, with the race detector (root; RUN=regexp for some).
 	@GO=$(GO) scripts/test.sh $(TESTFLAGS)
 
 .PHONY: e2e
@@ -67,8 +75,9 @@ unit: ## Run the tests that need no rights, without the race detector.
 	$(GO) test -short $(TESTFLAGS) ./...
 
 .PHONY: soak
-soak: setup ## Run every test at full size (SOAK_SCALE=20), and compare docs/conformance.md.
+soak: setup-soak ## Run every test at full size (SOAK_SCALE=20), and compare docs/conformance.md.
 	CNIKIT_SCALE=$(SOAK_SCALE) CGO_ENABLED=1 $(GO) test -race -count=1 -timeout 4h $(TESTFLAGS) ./...
+	CNIKIT_SCALE=$(SOAK_SCALE) $(NEWGO) test -C internal/peers -v -count=1 -timeout 1h $(TESTFLAGS) .
 	$(MAKE) conformance CONFORMANCE=check
 
 .PHONY: conformance
@@ -78,6 +87,7 @@ conformance: setup ## Run the kit on the reference plugins and ours, write docs/
 .PHONY: bench
 bench: setup ## Run the benchmarks (BENCH=regexp).
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(TESTFLAGS) ./...
+	$(NEWGO) test -C internal/peers -run '^$$' -bench '$(BENCH)' -timeout 1h $(TESTFLAGS) .
 
 .PHONY: fmt
 fmt: linter ## Format the code and sort its imports.
@@ -92,6 +102,7 @@ vet: ## Run go vet.
 lint: linter ## Run golangci-lint (built from internal/tools).
 	$(CACHE)/golangci-lint run ./...
 	cd internal/e2e && $(CURDIR)/$(CACHE)/golangci-lint run ./...
+	cd internal/peers && $(CURDIR)/$(CACHE)/golangci-lint run ./...
 
 .PHONY: linter
 linter:

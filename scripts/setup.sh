@@ -2,7 +2,9 @@
 # Installs what the lab and the tests need on a bare Debian machine; quick and
 # silent when nothing is missing. Go itself must be there.
 #
-#	scripts/setup.sh [e2e]     e2e: also what the nodes of the e2e tier run on
+#	scripts/setup.sh [TIER...]     test: also what tests of several packages run
+#	                               e2e: what the nodes of the e2e tier run on
+#	                               guest: the emulator and the kernels of the guest tier
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,11 +30,17 @@ links_c() { # gcc with the C library's headers: the race detector needs cgo
 }
 
 needed=(git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount iptables:iptables)
-case ${1:-} in
-'') ;;
-e2e) needed+=(runc:runc nsenter:util-linux setpriv:util-linux) ;; # the rest is built, see internal/e2e/binaries
-*) die "unknown tier $1: leave it out, or say e2e" ;;
-esac
+guests=
+for tier; do
+	case $tier in
+	test) needed+=(clang:clang) ;; # compiles eBPF programs of tests
+	e2e) needed+=(runc:runc nsenter:util-linux setpriv:util-linux) ;; # the rest is built, see internal/e2e/binaries
+	guest) # amd64 alone; elsewhere its tests say so
+		[ "$(uname -m)" != x86_64 ] || guests=yes needed+=(qemu-system-x86_64:qemu-system-x86 xz:xz-utils)
+		;;
+	*) die "unknown tier $tier: leave it out, or say test, e2e or guest" ;;
+	esac
+done
 
 missing=()
 PATH=$PATH:/usr/sbin:/sbin
@@ -43,13 +51,19 @@ links_c || missing+=(gcc libc6-dev)
 # Modules are fetched over TLS.
 [ -n "${SSL_CERT_FILE:-}${SSL_CERT_DIR:-}" ] || [ -e /etc/ssl/certs/ca-certificates.crt ] ||
 	[ -e /etc/pki/tls/certs/ca-bundle.crt ] || missing+=(ca-certificates)
-[ ${#missing[@]} -gt 0 ] || exit 0
+install() { # the missing packages
+	mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
+	command -v apt-get >/dev/null || die "missing: ${missing[*]} (Debian's names); there is no apt-get here, install them by hand"
+	[ "$(id -u)" = 0 ] || die "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}"
+	echo "setup: installing ${missing[*]}"
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get -qq update
+	apt-get -qq -y install --no-install-recommends "${missing[@]}" >/dev/null
+}
+[ ${#missing[@]} = 0 ] || install
 
-mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort -u)
-command -v apt-get >/dev/null || die "missing: ${missing[*]} (Debian's names); there is no apt-get here, install them by hand"
-[ "$(id -u)" = 0 ] || die "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}"
-
-echo "setup: installing ${missing[*]}"
-export DEBIAN_FRONTEND=noninteractive
-apt-get -qq update
-apt-get -qq -y install --no-install-recommends "${missing[@]}" >/dev/null
+# The kernels that make test boot; quick when they are in the user's cache.
+[ -z "$guests" ] || CGO_ENABLED=0 go run ./internal/guest/cmd/fetch || {
+	[ "${CI:-}" != true ] || die "no kernels for the guest tier"
+	echo "setup: no kernels, so the tests of the guest tier will be skipped" >&2
+}

@@ -41,7 +41,11 @@ var table = []row{
 	{path: "internal/nft", own: []string{"internal/netns"}, why: "reads what nftables holds by itself, so that the kits that use it bring no nftables library"},
 	{path: "internal/testenv", own: []string{"internal/netns", "internal/nl"}, third: []string{netlink}, why: "probes what a test needs by trying it"},
 	{path: "internal/disk", why: "the promise that no crash leaves half a file is made, and tested, once"},
-	{path: "internal/guest", own: []string{"internal/testenv"}, why: "boots other kernels for tests"},
+	{path: "internal/guest", own: []string{"internal/guest/kernels", "internal/guest/wire", "internal/testenv"}, why: "boots other kernels for tests"},
+	{path: "internal/guest/kernels", own: []string{"internal/disk"}, why: "the scripts fetch what the tests boot, so it knows no tests"},
+	{path: "internal/guest/wire", why: "what the two sides of a guest agree on"},
+	{path: "internal/guest/init", own: []string{"internal/guest/wire"}, why: "the first process of a guest: small, it is loaded with each"},
+	{path: "internal/guest/cmd/fetch", own: []string{"internal/guest/kernels"}, why: "what the scripts call"},
 
 	{path: "cni", third: []string{cniTypes, cni100, cniVersion}, pure: true, why: "a plugin is executed for each pod: it must start fast, and its author must not inherit our dependencies"},
 	{path: "cni/netif", own: []string{"internal/netns", "internal/nl"}, third: []string{netlink}, why: "interfaces are useful to programs that are no CNI plugins, so not even `cni`"},
