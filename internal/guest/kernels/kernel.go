@@ -180,7 +180,11 @@ func compareReleases(a, b string) int {
 	return slices.CompareFunc(numbers(a), numbers(b), cmp.Compare[int])
 }
 
+// numbers leaves out the last part, which names the architecture.
 func numbers(release string) []int {
+	if end := strings.LastIndexByte(release, '-'); end >= 0 {
+		release = release[:end]
+	}
 	var all []int
 	inside := false
 	for _, c := range release {
