@@ -6,9 +6,7 @@
 //	}, datapath.Options{})
 //	…
 //	fmt.Print(plan) // the order, how each hook is composed, what its verdicts mean, and why
-//	instrumented, err := plan.Build()
-//	…
-//	collection, err := ebpf.NewCollection(instrumented)
+//	collection, err := ebpf.NewCollection(plan.Build())
 //
 // # What a hook does
 //

@@ -9,7 +9,8 @@ import (
 
 // checkProgram holds a finished program against the kernel's limits, so that what breaks them is named by function before the
 // verifier says it by instruction. Labelled jumps must be within their range: the encoder cuts their distance to 16 bits without a word.
-func checkProgram(p *ebpf.ProgramSpec, small bool) error {
+// The frame of the main function is given: measured as a whole, pasted code would be charged for pointers that its neighbours left in registers.
+func checkProgram(p *ebpf.ProgramSpec, frame int, small bool) error {
 	functions, err := split(p.Instructions)
 	if err != nil {
 		return err
@@ -23,6 +24,7 @@ func checkProgram(p *ebpf.ProgramSpec, small bool) error {
 	if err != nil {
 		return err
 	}
+	f.graph[0].frame = frame
 	bytes, frames := f.depth(0, small)
 	switch {
 	case f.functions > maxFunctions:

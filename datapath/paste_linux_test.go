@@ -110,7 +110,9 @@ func assemble(t *testing.T, h host, c *ebpf.CollectionSpec, program string, way 
 	require.NoError(t, err)
 	main.Instructions = append(way(t, h, f), f.subs...)
 	main.Instructions[0] = describe(main.Instructions[0].WithSymbol("main"), "main", &btf.Func{Type: h.proto(), Linkage: btf.GlobalFunc})
-	require.NoError(t, checkProgram(main, true))
+	whole, err := inspect(main)
+	require.NoError(t, err)
+	require.NoError(t, checkProgram(main, whole.frame, true))
 	return out, names, f
 }
 

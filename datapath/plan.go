@@ -14,8 +14,7 @@ import (
 
 // Plan says how the entrypoints of a collection are instrumented. It does not change, and may be used by several goroutines.
 type Plan struct {
-	linked      *ebpf.CollectionSpec // the collection with what hooks brought
-	options     Options
+	linked      *ebpf.CollectionSpec // the collection with its hooks
 	entrypoints []*entrypoint // by name
 	ignored     []Constraint
 }
@@ -48,7 +47,7 @@ type plannedHook struct {
 // now: set global variables before, or those of the collection that [Plan.Build] returns. Neither the collection nor the
 // hooks are changed. The error joins a [*HookError] for everything that is wrong and a [*CycleError] for each cycle.
 func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) {
-	p := &Plan{linked: spec.Copy(), options: o}
+	p := &Plan{linked: spec.Copy()}
 	byEntry, errs := sortOut(spec, hooks)
 	linker := newLinker(p.linked, spec)
 	for _, name := range slices.Sorted(maps.Keys(byEntry)) {
@@ -57,7 +56,7 @@ func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) 
 		ignored, err := e.order(byEntry[name])
 		p.ignored = append(p.ignored, ignored...)
 		if err == nil {
-			err = e.prepare(linker, o)
+			err = e.build(linker, o)
 		}
 		errs = append(errs, err)
 	}
@@ -120,8 +119,8 @@ func (e *entrypoint) order(hooks []Hook) ([]Constraint, error) {
 // reserved begins the names of generated functions and of what hooks bring.
 const reserved = "dp_"
 
-// prepare links the code of the entrypoint and decides how it is put together.
-func (e *entrypoint) prepare(l *linker, o Options) error {
+// build links the code of the entrypoint, decides how it is put together and puts it into the collection.
+func (e *entrypoint) build(l *linker, o Options) error {
 	if e.counters && len(e.hooks) > countersMaxHooks {
 		return e.error(&refusal{fmt.Sprintf("its %d hooks are more than the %d that can be counted", len(e.hooks), countersMaxHooks), "leave Options.Counters out"})
 	}
@@ -137,7 +136,18 @@ func (e *entrypoint) prepare(l *linker, o Options) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	return e.compose(o)
+	if err := e.compose(o); err != nil {
+		return err
+	}
+	program, err := e.instrument()
+	if err == nil {
+		err = checkProgram(program, e.frame, o.Features.SmallFrames)
+	}
+	if err != nil {
+		return e.error(err)
+	}
+	l.out.Programs[e.name] = program
+	return nil
 }
 
 func (e *entrypoint) linkOriginal(l *linker) error {
@@ -197,20 +207,7 @@ func (p *Plan) addCounters() error {
 
 // Build returns the instrumented collection. Each call returns a new one, which is the caller's to change and load. Programs without hooks
 // are in it as they were.
-func (p *Plan) Build() (*ebpf.CollectionSpec, error) {
-	out := p.linked.Copy()
-	for _, e := range p.entrypoints {
-		program, err := e.instrument()
-		if err == nil {
-			err = checkProgram(program, p.options.Features.SmallFrames)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("build dispatcher: %w", e.error(err))
-		}
-		out.Programs[e.name] = program
-	}
-	return out, nil
-}
+func (p *Plan) Build() *ebpf.CollectionSpec { return p.linked.Copy() }
 
 // Ignored returns the constraints that have no effect because they name owners or hooks that are not there.
 func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }
