@@ -2,9 +2,12 @@ package ipam
 
 import (
 	"context"
+	"fmt"
 	"iter"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,6 +59,19 @@ func (m *Memory) Update(ctx context.Context, fn func(Tx) error) error {
 	}
 	defer func() { <-m.lock }()
 	return fn(&memoryTx{memory: &m.state})
+}
+
+// String renders the reservations by ascending address, one a line. Called inside an
+// Update of the same store, it would wait for ever.
+func (m *Memory) String() string {
+	m.lock <- struct{}{}
+	defer func() { <-m.lock }()
+	addrs := slices.SortedFunc(maps.Keys(m.state.owners), netip.Addr.Compare)
+	var b strings.Builder
+	for _, addr := range addrs {
+		fmt.Fprintf(&b, "%s %s\n", addr, m.state.owners[addr])
+	}
+	return b.String()
 }
 
 // memory is the state itself; the lock decides who sees it.
