@@ -22,18 +22,20 @@ func TestConformance(t *testing.T) {
 		require.NoError(t, os.Symlink(program, filepath.Join(dir, name)))
 	}
 	t.Run("program", func(t *testing.T) {
+		t.Parallel()
 		target, err := cnitest.KnownTarget("cnikit-bridge", "cnikit-ipam")
 		require.NoError(t, err)
 		target.Path = []string{dir}
-		cnitest.Run(t, target, cnitest.Options{})
+		cnitest.Run(t, target, cnitest.Options{Parallel: true})
 	})
 	t.Run("handler", func(t *testing.T) {
+		t.Parallel()
 		cnitest.Run(t, cnitest.Target{
 			Plugin: "cnikit-bridge", Handler: bridge.Plugin().Handler(), Path: []string{dir},
 			Config: []byte(`{
 				"type": "cnikit-bridge", "isDefaultGateway": true, "hairpinMode": true, "mtu": 1400,
 				"ipam": {"type": "cnikit-ipam", "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]], "dataDir": "{{dir}}"}
 			}`),
-		}, cnitest.Options{})
+		}, cnitest.Options{Parallel: true})
 	})
 }

@@ -65,6 +65,7 @@ func skipped(r *cnitest.Report, id string) string {
 }
 
 func TestBlamesThePluginForItsInterface(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		h       cni.Handler
 		skipped []string
@@ -88,6 +89,7 @@ func TestBlamesThePluginForItsInterface(t *testing.T) {
 
 // TestBlamesADDForFailing: it loses no race then.
 func TestBlamesADDForFailing(t *testing.T) {
+	t.Parallel()
 	r := examineAttaching(t, &cnitest.Scripted{}, "^(protocol/result|chaining/|concurrency/)")
 	assert.Equal(t, []string{"protocol/result"}, caught(r))
 	for _, id := range []string{"chaining/behind-another", "concurrency/add", "concurrency/del", "concurrency/storm"} {
@@ -97,6 +99,7 @@ func TestBlamesADDForFailing(t *testing.T) {
 
 // TestBlamesDELForLeaving: what it leaves of one container it leaves of many.
 func TestBlamesDELForLeaving(t *testing.T) {
+	t.Parallel()
 	testenv.NetAdmin(t)
 	r, err := cnitest.Examine(t.Context(), brokenTarget(t, "chained", "del-in-namespace-leaves-file"), cnitest.Options{
 		Run: "^(del/leaves-nothing|concurrency/)", Seed: 1,

@@ -48,7 +48,7 @@ func TestSoundPlugins(t *testing.T) {
 	for _, kind := range []string{"bridge", "ipam", "chained"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			r, err := cnitest.Examine(t.Context(), brokenTarget(t, kind, ""), cnitest.Options{Seed: 1})
+			r, err := cnitest.Examine(t.Context(), brokenTarget(t, kind, ""), cnitest.Options{Seed: 1, Parallel: true})
 			require.NoError(t, err)
 			for _, o := range r.Outcomes {
 				assert.Contains(t, []cnitest.Verdict{cnitest.Kept, cnitest.Skipped}, o.Verdict, "%s: %s%s", o.ID(), o.Seen, o.Reason)
@@ -61,15 +61,17 @@ func TestSoundPlugins(t *testing.T) {
 }
 
 // TestBrokenPlugins: each fault is found, by the cases that are about it and by no other
-// of their groups.
+// of their groups; at full size, by no other at all.
 func TestBrokenPlugins(t *testing.T) {
 	testenv.Kernel(t, testenv.Bridge, testenv.Veth)
 	for _, b := range brokenPlugins() {
 		t.Run(b.fault, func(t *testing.T) {
 			t.Parallel()
-			r, err := cnitest.Examine(t.Context(), brokenTarget(t, b.kind, b.fault), cnitest.Options{
-				Run: b.groups(testenv.Scale(t, 1) > 1), Seed: 1,
-			})
+			o := cnitest.Options{Run: b.groups(), Seed: 1, Parallel: true}
+			if testenv.Scale(t, 1) > 1 {
+				o.Run = ""
+			}
+			r, err := cnitest.Examine(t.Context(), brokenTarget(t, b.kind, b.fault), o)
 			require.NoError(t, err)
 			found := slices.DeleteFunc(caught(r), func(id string) bool { return slices.Contains(b.follow, id) })
 			if !assert.ElementsMatch(t, b.cases, found) {
@@ -83,13 +85,12 @@ func TestBrokenPlugins(t *testing.T) {
 }
 
 // groups matches the cases that could mistake one rule for another: those of the groups
-// that find the fault. Where cases take long, it is those alone that find it, unless all
-// are wanted.
-func (b brokenPlugin) groups(all bool) string {
+// that find the fault, and where cases take long, those alone that find it.
+func (b brokenPlugin) groups() string {
 	var some []string
 	for _, id := range b.cases {
 		group, name, _ := strings.Cut(id, "/")
-		if !all && slices.Contains([]string{"delegation", "concurrency", "faults"}, group) {
+		if slices.Contains([]string{"delegation", "concurrency", "faults"}, group) {
 			some = append(some, group+"/"+regexp.QuoteMeta(name)+"$")
 		} else {
 			some = append(some, group+"/")

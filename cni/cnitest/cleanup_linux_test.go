@@ -75,6 +75,7 @@ func TestClosedNamespaceHasNoProcesses(t *testing.T) {
 
 // TestKillsOfAPluginThatHangs: a plugin that does not answer is no failure of the kit.
 func TestKillsOfAPluginThatHangs(t *testing.T) {
+	t.Parallel()
 	testenv.NetAdmin(t)
 	dir := t.TempDir()
 	const hanging = "#!/bin/sh\n[ $CNI_COMMAND = VERSION ] || sleep 60\n" +

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cnikit/cnikit/cni"
@@ -36,18 +38,42 @@ func Examine(ctx context.Context, target Target, o Options) (*Report, error) {
 	}
 	defer x.close()
 	r := &Report{Plugin: x.target.Plugin, Profile: x.target.Profile, Versions: x.versions, Seed: x.seed}
-	for i, c := range x.cases {
-		if ctx.Err() != nil {
-			break
-		}
-		if o.Progress != nil {
-			fmt.Fprintf(o.Progress, "%d/%d %s\n", i+1, len(x.cases), c.ID())
-		}
-		r.Outcomes = append(r.Outcomes, x.judge(ctx, c))
-	}
+	r.Outcomes = x.runAll(ctx)
 	r.Notes = x.notes
 	r.Took = time.Since(began)
 	return r, ctx.Err()
+}
+
+// runAll runs the cases until ctx ends, as many at once as the options allow. The
+// outcomes are in the order of the cases.
+func (x *exam) runAll(ctx context.Context) []Outcome {
+	outcomes := make([]Outcome, len(x.cases))
+	var begun atomic.Int64
+	var workers sync.WaitGroup
+	for range x.o.atOnce() {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				i := int(begun.Add(1)) - 1
+				if i >= len(x.cases) {
+					return
+				}
+				x.progress(i)
+				outcomes[i] = x.judge(ctx, x.cases[i])
+			}
+		})
+	}
+	workers.Wait()
+	return slices.DeleteFunc(outcomes, func(o Outcome) bool { return o.Verdict == "" })
+}
+
+// progress tells that a case begins.
+func (x *exam) progress(i int) {
+	if x.o.Progress == nil {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	fmt.Fprintf(x.o.Progress, "%d/%d %s\n", i+1, len(x.cases), x.cases[i].ID())
 }
 
 // errNoNamespaces: without them, nothing can be examined.
@@ -63,9 +89,12 @@ type exam struct {
 	versions []string
 	version  string // of the requests, unless a case chooses another
 	seed     uint64
-	notes    []string
 	ends     time.Time // zero: no budget
-	count    int
+	count    atomic.Int64
+	hangs    hangs
+
+	mu    sync.Mutex // for what follows, and Options.Progress
+	notes []string
 }
 
 func newExam(ctx context.Context, target Target, o Options) (*exam, error) {
@@ -79,6 +108,10 @@ func newExam(ctx context.Context, target Target, o Options) (*exam, error) {
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.Parallel && len(t.Dirs) > 0 {
+		return nil, fmt.Errorf("examine plugin: option Parallel: cases share the directories %s; leave one of the two out, or have the configuration name %s",
+			strings.Join(t.Dirs, ", "), Placeholder)
 	}
 	x := &exam{target: t, net: net, o: o, seed: o.Seed}
 	if x.seed == 0 {
@@ -106,7 +139,10 @@ func (x *exam) close() { _ = removeTree(x.dir) } // what is left of a case was n
 
 // note remembers what the reader of the report has to know, once.
 func (x *exam) note(format string, args ...any) {
-	if note := fmt.Sprintf(format, args...); !slices.Contains(x.notes, note) {
+	note := fmt.Sprintf(format, args...)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !slices.Contains(x.notes, note) {
 		x.notes = append(x.notes, note)
 	}
 }
@@ -206,12 +242,12 @@ func (x *exam) lacks(c kase) string {
 
 // try runs a case with a node of its own.
 func (x *exam) try(ctx context.Context, c kase) (verdict Verdict, seen, reason string) {
-	x.count++
-	p, err := x.probe(ctx, fmt.Sprintf("%03d", x.count))
+	p, err := x.probe(ctx, fmt.Sprintf("%03d", x.count.Add(1)))
 	if err != nil {
 		return FailedToRun, "", err.Error()
 	}
 	defer p.close()
+	p.id = c.ID()
 	defer func() {
 		switch end := recover().(type) {
 		case nil:
@@ -231,8 +267,11 @@ func (x *exam) try(ctx context.Context, c kase) (verdict Verdict, seen, reason s
 	return Kept, "", ""
 }
 
-// ending is how a case ends before its last line.
+// ending is how a case ends before its last line. As an error it waits for the goroutine
+// of the case.
 type ending struct {
 	verdict Verdict
 	reason  string
 }
+
+func (e ending) Error() string { return e.reason }

@@ -86,6 +86,21 @@ func TestOptionsChooseCases(t *testing.T) {
 	require.Equal(t, cni.SupportedVersions(), r.Versions)
 }
 
+// TestParallel: the report is the same, in the same order.
+func TestParallel(t *testing.T) {
+	o := cnitest.Options{Run: "^(protocol|version|del|concurrency)/", Seed: 1}
+	told := func() (said []string) {
+		for _, outcome := range examine(t, flawed(), o).Outcomes {
+			said = append(said, outcome.ID()+" "+string(outcome.Verdict)+" "+outcome.Reason)
+		}
+		return said
+	}
+	want := told()
+	require.Contains(t, want, "version/echo broken ")
+	o.Parallel = true
+	require.Equal(t, want, told())
+}
+
 func TestBudget(t *testing.T) {
 	r := examine(t, passing(), cnitest.Options{Run: "^version/", Budget: time.Nanosecond})
 	require.Len(t, r.Outcomes, 5)
@@ -107,6 +122,7 @@ func TestExamineRefusesWhatItCannotRun(t *testing.T) {
 		"not in the list":  {cnitest.Target{Plugin: "b", Handler: passing(), Config: []byte(`{"plugins": [{"type": "a"}]}`)}, cnitest.Options{}, `"b"`},
 		"no profile":       {cnitest.Target{Handler: passing(), Config: []byte(`{"type": "a"}`), Profile: "other"}, cnitest.Options{}, "other"},
 		"no plugin":        {cnitest.Target{Config: []byte(`{"type": "a"}`)}, cnitest.Options{}, "Path"},
+		"shared state":     {cnitest.Target{Handler: passing(), Config: []byte(`{"type": "a"}`), Dirs: []string{"x"}}, cnitest.Options{Parallel: true}, "option Parallel"},
 		"bad expression":   {cnitest.Target{Handler: passing(), Config: []byte(`{"type": "a"}`)}, cnitest.Options{Run: "("}, "option Run"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -153,6 +169,7 @@ func TestPluginsBeforeAreNotBlamedOnTheOneUnderTest(t *testing.T) {
 
 // TestEndlessPlugin: what prints, or waits, for ever is ended and does not fill memory.
 func TestEndlessPlugin(t *testing.T) {
+	t.Parallel()
 	testenv.NetAdmin(t)
 	testenv.Tool(t, "sh")
 	target := func(add cnitest.Reply, version cnitest.Reply) cnitest.Target {

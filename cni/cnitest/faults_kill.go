@@ -70,7 +70,7 @@ func (p *probe) onAnother(name string, part func(q *probe)) {
 	p.can(err)
 	defer q.close()
 	defer func() { p.faults = append(p.faults, q.faults...) }()
-	q.path, q.config, q.random = p.path, p.config, p.random
+	q.id, q.path, q.config, q.random = p.id, p.path, p.config, p.random
 	part(q)
 }
 
@@ -228,11 +228,14 @@ func (p *probe) kill(r *request, plan killPlan, m killMoment) finding {
 func (p *probe) trace(r *request, at moment) (*traced, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, tracedTimeout*p.o.Timeout)
 	defer cancel()
+	if err := p.worthwhile(reply{plugin: r.plugin, command: r.env["CNI_COMMAND"]}); err != nil {
+		return nil, err
+	}
 	path, err := p.executable(r)
 	if err != nil {
 		return nil, err
 	}
-	return p.node.trace(ctx, command{path: path, env: p.environ(r), stdin: r.input()}, at)
+	return traceOn(ctx, p.inNode, command{path: path, env: p.environ(r), stdin: r.input()}, at)
 }
 
 // cleansUp has DEL, and GC if that is not enough, remove the attachment, and says what

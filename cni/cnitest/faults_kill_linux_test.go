@@ -48,6 +48,7 @@ func outcome(t *testing.T, target Target, id string) Outcome {
 }
 
 func TestKilledADD(t *testing.T) {
+	t.Parallel()
 	const add = "echo ID >DIR/new-ID; mv DIR/new-ID DIR/ID"
 	o := outcome(t, filing(t, add, "rm -f DIR/ID DIR/new-ID"), "faults/killed-add")
 	require.Equal(t, Kept, o.Verdict, o.Seen)
@@ -66,6 +67,7 @@ func TestKilledADD(t *testing.T) {
 }
 
 func TestKilledDEL(t *testing.T) {
+	t.Parallel()
 	const add = "touch DIR/lease-ID DIR/ID"
 	o := outcome(t, filing(t, add, "[ -e DIR/ID ] && rm -f DIR/lease-ID; rm -f DIR/ID"), "faults/killed-del")
 	require.Equal(t, Kept, o.Verdict, o.Seen)
@@ -77,6 +79,7 @@ func TestKilledDEL(t *testing.T) {
 
 // TestKilledWithoutTracing is what is done where ptrace is refused.
 func TestKilledWithoutTracing(t *testing.T) {
+	t.Parallel()
 	x, err := newExam(t.Context(), filing(t, "sleep 0.2; touch DIR/ID; sleep 1000", "rm -f DIR/ID"), Options{Seed: 1})
 	require.NoError(t, err)
 	defer x.close()

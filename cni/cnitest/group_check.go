@@ -141,7 +141,7 @@ func checkBroken() []kase {
 
 func checkAfterAdd(p *probe) {
 	a := p.attached()
-	if got := p.check(a); !got.succeeded() {
+	if got := p.expected(p.check(a)); !got.succeeded() {
 		p.broken("CHECK after ADD: %s", got)
 	}
 }

@@ -100,23 +100,6 @@ func (p *probe) allSucceeded(what string, replies []reply) {
 	}
 }
 
-// nothingLeftAtOnce is nothingLeft for calls at once. The case is skipped for a plugin
-// that leaves something of a single container, too: it lost no race.
-func (p *probe) nothingLeftAtOnce(what string, before State, a *attachment, containers ...*attachment) {
-	left := p.leftovers(before, a, containers...)
-	if len(left) == 0 {
-		return
-	}
-	p.onAnother("single", func(q *probe) {
-		if len(q.oneLife()) > 0 {
-			q.skip("needs a DEL that leaves nothing of a single container; see del/leaves-nothing")
-		}
-	})
-	for _, text := range left {
-		p.fault("%s: %s", what, text)
-	}
-}
-
 func concurrencyAdd(p *probe) {
 	unique := ranged(p.exam) == "" // a configuration may name one address for all
 	all, requests := p.crowded()
@@ -150,12 +133,13 @@ func concurrencyDel(p *probe) {
 		p.keep(all[i], got)
 	}
 	p.allSucceeded("DELs", p.runAtOnce(p.each(cni.CommandDel, all)))
-	p.nothingLeftAtOnce(fmt.Sprintf("after %d ADDs and DELs", crowd), before, all[0], bystander)
+	p.nothingLeftByDEL(fmt.Sprintf("after %d ADDs and DELs", crowd), before, all[0], bystander)
 }
 
 func runStorm(p *probe) {
 	bystander := p.attached()
 	checking := checks(p.exam) == "" && p.check(bystander).succeeded()
+	p.can(p.worthwhile(reply{plugin: p.target.Plugin, command: string(cni.CommandDel)}))
 	all, requests := p.crowded()
 	before := p.look(bystander)
 	errs := make([]string, crowd)
@@ -170,7 +154,7 @@ func runStorm(p *probe) {
 			break
 		}
 	}
-	p.nothingLeftAtOnce(fmt.Sprintf("after ADD and DEL of %d containers at once", crowd), before, all[0], bystander)
+	p.nothingLeftByDEL(fmt.Sprintf("after ADD and DEL of %d containers at once", crowd), before, all[0], bystander)
 }
 
 // runLife takes one container through its life, as one of many goroutines. It says what
@@ -211,5 +195,5 @@ func concurrencyDelOfOne(p *probe) {
 		requests = append(requests, p.request(cni.CommandDel, a))
 	}
 	p.allSucceeded("DELs of one attachment", p.runAtOnce(requests))
-	p.nothingLeftAtOnce("after DELs of one attachment at once", before, a, bystander)
+	p.nothingLeftByDEL("after DELs of one attachment at once", before, a, bystander)
 }

@@ -101,7 +101,7 @@ func delWithout() []kase {
 
 func delSucceeds(p *probe) {
 	a := p.attached()
-	got := p.del(a)
+	got := p.expected(p.del(a))
 	switch {
 	case !got.succeeded():
 		p.fault("DEL: %s", got)

@@ -96,12 +96,24 @@ func (p *probe) wrapped(after string) {
 	wrap(after)
 }
 
-// expect runs ADD for at most that long.
-func (p *probe) expect(a *attachment, limit time.Duration) (got reply) {
-	ctx, cancel := context.WithTimeout(p.ctx, limit)
+// runUntil runs ADD and ends it when a file appears. It is late if it was ended.
+func (p *probe) runUntil(a *attachment, file string) (got reply) {
+	ctx, cancel := context.WithTimeout(p.ctx, p.o.Timeout)
 	defer cancel()
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for ctx.Err() == nil {
+			if _, err := os.Stat(file); err == nil {
+				cancel()
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
 	p.can(p.execute(ctx, p.request(cni.CommandAdd, a), &got))
 	got.late = ctx.Err() != nil
+	cancel()
+	<-watched
 	return got
 }
 
@@ -167,15 +179,16 @@ func (p *probe) delegateEnds(what, how string) {
 
 func delegateHangs(p *probe) {
 	bystander := p.attached()
-	p.wrapped("exec sleep 30")
+	hanging := filepath.Join(p.home, "hanging")
+	p.wrapped(": >'" + hanging + "'; exec sleep 30")
 	a := p.container()
 	before := p.look(bystander, a)
-	if got := p.expect(a, time.Second); !got.late {
-		p.skip("needs a plugin that waits for its delegate for longer than a second: %s", got)
+	if got := p.runUntil(a, hanging); !got.late {
+		p.skip("needs a plugin that waits for its delegate: %s", got)
 	}
 	p.path = p.target.Path
 	if got := p.del(a); !got.succeeded() {
 		p.broken("the delegate hung, both were killed, and DEL: %s", got)
 	}
-	p.nothingLeft("the delegate hung, both were killed, and DEL succeeded", before, a, bystander, a)
+	p.nothingLeftByDEL("the delegate hung, both were killed, and DEL succeeded", before, a, bystander, a)
 }

@@ -49,7 +49,7 @@ func interfaceRemoved(p *probe) {
 	if got := p.del(a); !got.succeeded() {
 		p.broken("the interface %s was removed, and DEL: %s", a.ifname, got)
 	}
-	p.nothingLeft("the interface was removed, and DEL succeeded", before, a, bystander)
+	p.nothingLeftByDEL("the interface was removed, and DEL succeeded", before, a, bystander)
 }
 
 func interfaceRenamed(p *probe) {
@@ -68,7 +68,7 @@ func interfaceRenamed(p *probe) {
 	if got := p.del(a); !got.succeeded() {
 		p.broken("the interface %s was renamed, and DEL: %s", a.ifname, got)
 	}
-	p.nothingLeft("the interface was renamed, and DEL succeeded", before, a, bystander, a)
+	p.nothingLeftByDEL("the interface was renamed, and DEL succeeded", before, a, bystander, a)
 }
 
 func hostInterfacesRemoved(p *probe) {

@@ -125,7 +125,7 @@ func (p *probe) loseNamespace(no noNamespace) {
 		p.fault("CNI_NETNS %s, and DEL: %s", no.what, got)
 		return
 	}
-	p.nothingLeft(fmt.Sprintf("CNI_NETNS %s, and DEL succeeded", no.what), before, a, bystander)
+	p.nothingLeftByDEL(fmt.Sprintf("CNI_NETNS %s, and DEL succeeded", no.what), before, a, bystander)
 }
 
 func hostNamespace(p *probe) {

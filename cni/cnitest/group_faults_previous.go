@@ -63,7 +63,7 @@ func (p *probe) delWith(what string, previous func(a *attachment) any) {
 		p.del(a)
 		return
 	}
-	p.nothingLeft("prevResult "+what+", and DEL succeeded", before, a, bystander, a)
+	p.nothingLeftByDEL("prevResult "+what+", and DEL succeeded", before, a, bystander, a)
 }
 
 func previousEmpty(p *probe) {

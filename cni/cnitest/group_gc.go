@@ -79,7 +79,7 @@ func gcStale() []kase {
 }
 
 func gcSucceeds(p *probe) {
-	if got := p.gc(); !got.succeeded() {
+	if got := p.expected(p.gc()); !got.succeeded() {
 		p.fault("GC on a fresh node: %s", got)
 	}
 	a := p.attached()

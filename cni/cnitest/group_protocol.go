@@ -143,7 +143,7 @@ func protocolParameters() []kase {
 }
 
 func protocolResult(p *probe) {
-	got := p.add(p.container())
+	got := p.expected(p.add(p.container()))
 	switch {
 	case !got.succeeded():
 		p.broken("ADD: %s", got)

@@ -125,7 +125,7 @@ func resultsVersion(p *probe, v string) {
 	if len(p.faults) > 0 {
 		p.broken("the result: %s", shortened(string(got.stdout)))
 	}
-	if got := p.del(a); !got.succeeded() {
+	if got := p.expected(p.del(a)); !got.succeeded() {
 		p.fault("DEL in version %s: %s", v, got)
 	}
 }

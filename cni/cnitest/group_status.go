@@ -82,7 +82,7 @@ func statusTrouble() []kase {
 
 func statusIsReady(p *probe) {
 	p.attached()
-	if got := p.status(); !got.succeeded() {
+	if got := p.expected(p.status()); !got.succeeded() {
 		p.broken("ADD succeeds, and STATUS: %s", got)
 	}
 }

@@ -35,6 +35,7 @@ func TestLifecycle(t *testing.T) {
 }
 
 func TestLifecycleFindsWhatIsLeft(t *testing.T) {
+	t.Parallel()
 	var l *cnitest.Lifecycle
 	calls := 0
 	littering := handler{passing(), func(inv cni.Invocation, out []byte, err error) ([]byte, error) {

@@ -13,8 +13,9 @@ import (
 // there: what is mounted for them, nobody else sees.
 type mounts struct{ file *os.File }
 
-// newMounts copies the mounts of this process and has fn change the copy. It takes the
-// rights of root, be it in a user namespace.
+// newMounts copies the mounts of this process and has fn change the copy. Where the kernel
+// allows it /sys shows the devices of the node there, as it does on a real one. It takes
+// the rights of root, be it in a user namespace.
 func newMounts(node *Namespace, fn func() error) (*mounts, error) {
 	m := &mounts{}
 	err := node.Do(func() error {
@@ -24,6 +25,7 @@ func newMounts(node *Namespace, fn func() error) (*mounts, error) {
 		}
 		err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
 		if err == nil {
+			showDevices()
 			err = fn()
 		}
 		if err == nil {
@@ -35,6 +37,30 @@ func newMounts(node *Namespace, fn func() error) (*mounts, error) {
 		return nil, fmt.Errorf("mounts of its own for the plugin: %w", err)
 	}
 	return m, nil
+}
+
+// showDevices mounts a /sys of the network namespace that the thread is in, and on it what
+// was mounted on the old one: a sysfs has the devices of the namespace that it was mounted
+// in. What is refused stays as it was.
+func showDevices() {
+	points, err := mountPoints("/sys")
+	if err != nil {
+		return
+	}
+	const flags = unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	old := map[string]int{}
+	for _, point := range points {
+		if fd, err := unix.Open(point, unix.O_PATH|unix.O_CLOEXEC, 0); err == nil && point != "/sys" {
+			old[point] = fd
+		}
+	}
+	err = unix.Mount("sysfs", "/sys", "sysfs", flags, "")
+	for point, fd := range old {
+		if err == nil {
+			_ = unix.Mount(fmt.Sprintf("/proc/self/fd/%d", fd), point, "", unix.MS_BIND, "")
+		}
+		_ = unix.Close(fd)
+	}
 }
 
 // do runs fn in the node with these mounts.

@@ -20,6 +20,7 @@ import (
 // directory, and the plugin.
 type probe struct {
 	*exam
+	id     string          // of the case
 	ctx    context.Context //nolint:containedctx // a probe lives as long as one case
 	node   *Namespace
 	home   string   // the directory of this case
@@ -27,7 +28,7 @@ type probe struct {
 	config document // of the plugin, as written; the placeholder is replaced when a request is made
 	random *rand.Rand
 	faults []string
-	mounts *mounts // nil: those of the kit
+	mounts *mounts // nil: those of this process
 
 	attachments []*attachment
 	foreruns    int
@@ -51,6 +52,9 @@ func (x *exam) probe(ctx context.Context, name string) (*probe, error) {
 		p.close()
 		return nil, err
 	}
+	if m, err := newMounts(p.node, func() error { return nil }); err == nil {
+		p.mounts = m
+	}
 	return p, nil
 }
 
@@ -60,6 +64,9 @@ func (p *probe) close() {
 	for _, n := range append(p.open, p.node) {
 		p.endIn(n)
 		_ = n.Close()
+	}
+	if p.mounts != nil {
+		p.mounts.close()
 	}
 	if err := removeTree(p.home); err != nil {
 		p.note("a directory of a case is left: %v", err)
@@ -96,8 +103,12 @@ func (p *probe) skip(format string, args ...any) {
 	panic(ending{Skipped, fmt.Sprintf(format, args...)})
 }
 
-// can ends the case if the kit failed.
+// can ends the case if the kit failed, or as the error says.
 func (p *probe) can(err error) {
+	var end ending
+	if errors.As(err, &end) {
+		panic(end)
+	}
 	if err != nil {
 		panic(ending{FailedToRun, err.Error()})
 	}
@@ -207,6 +218,14 @@ func (p *probe) attached() *attachment {
 	return a
 }
 
+// expected takes note of whether a call got an answer that must get one.
+func (p *probe) expected(r reply) reply {
+	if p.ctx.Err() == nil {
+		p.hangs.saw(r)
+	}
+	return r
+}
+
 // needAdd runs ADD for a case that looks at something else.
 func (p *probe) needAdd(a *attachment) {
 	p.needed(p.add(a))
@@ -215,8 +234,13 @@ func (p *probe) needAdd(a *attachment) {
 	}
 }
 
-// needed skips the case when a call failed that the case does not look at.
+// needed skips the case when a call failed that the case does not look at. A plugin that
+// suddenly hangs was not examined in full.
 func (p *probe) needed(r reply) {
+	p.expected(r)
+	if r.late && p.hangs.hanging(r.what()) {
+		panic(p.hung(r))
+	}
 	if !r.succeeded() {
 		p.skip("needs %s to work, and it failed: %s", r.what(), r)
 	}

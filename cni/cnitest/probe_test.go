@@ -53,6 +53,7 @@ func TestPing(t *testing.T) {
 }
 
 func TestLargestPacket(t *testing.T) {
+	t.Parallel()
 	a, b := newPair(t, 1400)
 	for name, guess := range map[string]int{"right guess": 1400, "too low": 1000, "too high": 9000, "none": 0} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,10 @@ func (p *probe) call(r *request) (reply, error) {
 	defer cancel()
 	began := time.Now()
 	got := reply{plugin: r.plugin, command: r.env["CNI_COMMAND"]}
-	var err error
+	err := p.worthwhile(got)
+	if err != nil {
+		return got, err
+	}
 	if p.target.Handler != nil && r.plugin == p.target.Plugin {
 		err = p.serve(ctx, r, &got)
 	} else {

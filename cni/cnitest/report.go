@@ -20,7 +20,7 @@ const (
 	Broken      Verdict = "broken"        // a rule that must be kept is not, or with [Options.Strict] any
 	Warned      Verdict = "warned"        // a rule that should be kept is not
 	Skipped     Verdict = "skipped"       // does not apply here; Reason says why
-	FailedToRun Verdict = "failed to run" // the kit itself could not do what the case needs
+	FailedToRun Verdict = "failed to run" // the kit could not do what the case needs, or the plugin hangs all of a sudden
 )
 
 // CaseInfo says what a case is about.

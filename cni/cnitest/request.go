@@ -120,7 +120,7 @@ func (p *probe) prepare(a *attachment) {
 	}
 	for _, plugin := range before {
 		r := p.do(p.derive(plugin, cni.CommandAdd, a))
-		if !r.succeeded() || r.document() == nil {
+		if p.expected(r); !r.succeeded() || r.document() == nil {
 			p.skip("needs plugin %s before it in the list to work, and it failed: %s", plugin.text("type"), r)
 		}
 		a.previous = r.document()

@@ -18,7 +18,7 @@ const seedVariable = "CNITEST_SEED"
 // with the same seed. One that should be kept is logged, there and in a last line
 // that names them all; "go test" shows what is logged with -v, or when the test fails,
 // which it does for them with [Options.Strict]. Cases that do not apply are skipped with
-// the reason. Unless the options have one, the seed is that of the variable CNITEST_SEED.
+// the reason. With [Options.Parallel] the subtests are parallel ones. Unless the options have one, the seed is that of the variable CNITEST_SEED.
 //
 // Where the test has no right to make network namespaces it is skipped, with CI=true in
 // the environment it fails. It takes its time, so with -short it is skipped in any case.
@@ -33,18 +33,30 @@ func Run(t *testing.T, target Target, o Options) {
 	}
 	x := testExam(t, target, o)
 	t.Logf("%s as %s, versions %v, seed %d", x.target.Plugin, x.target.Profile, x.versions, x.seed)
-	var warned []string
-	for _, c := range x.cases {
+	outcomes := make([]Outcome, len(x.cases))
+	t.Cleanup(func() { x.conclude(t, outcomes) }) // when parallel subtests have ended, too
+	for i, c := range x.cases {
 		t.Run(c.ID(), func(t *testing.T) {
-			outcome := x.judge(t.Context(), c)
-			if outcome.Verdict == Warned {
-				warned = append(warned, c.ID())
+			if o.Parallel {
+				t.Parallel()
 			}
-			outcome.tell(t, x.seed)
+			outcomes[i] = x.judge(t.Context(), c)
+			outcomes[i].tell(t, x.seed)
 		})
 	}
+}
+
+// conclude logs what is about no single case.
+func (x *exam) conclude(t *testing.T, outcomes []Outcome) {
+	t.Helper()
 	for _, note := range x.notes {
 		t.Log(note)
+	}
+	var warned []string
+	for _, o := range outcomes {
+		if o.Verdict == Warned {
+			warned = append(warned, o.ID())
+		}
 	}
 	if len(warned) > 0 {
 		t.Logf("warned, which Options.Strict makes a failure: %s", strings.Join(warned, ", "))

@@ -110,6 +110,23 @@ func (p *probe) nothingLeft(what string, before State, a *attachment, containers
 	}
 }
 
+// nothingLeftByDEL is nothingLeft for a case in which there is something special about
+// DEL. It is skipped for a plugin that leaves something when there is not.
+func (p *probe) nothingLeftByDEL(what string, before State, a *attachment, containers ...*attachment) {
+	left := p.leftovers(before, a, containers...)
+	if len(left) == 0 {
+		return
+	}
+	p.onAnother("usual", func(q *probe) {
+		if len(q.oneLife()) > 0 {
+			q.skip("needs a DEL that leaves nothing when nothing is the matter; see del/leaves-nothing")
+		}
+	})
+	for _, text := range left {
+		p.fault("%s: %s", what, text)
+	}
+}
+
 // leftovers says what is left of an attachment since a look from before. What the plugins
 // before the one under test made for it may be there or have gone.
 func (p *probe) leftovers(before State, a *attachment, containers ...*attachment) (left []string) {

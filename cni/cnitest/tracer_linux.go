@@ -34,13 +34,13 @@ type thread struct {
 	last    bool // it is the one to kill after
 }
 
-// trace is [trace] inside the namespace.
-func (n *Namespace) trace(ctx context.Context, c command, at moment) (done *traced, err error) {
-	doErr := n.Do(func() error {
+// traceOn is [trace] on a thread that do chooses, such as one inside a namespace.
+func traceOn(ctx context.Context, do func(func() error) error, c command, at moment) (done *traced, err error) {
+	doErr := do(func() error {
 		if childless() {
 			done, err = trace(ctx, c, at)
 		} else { // this thread is held meanwhile, so it is another one
-			done, err = n.trace(ctx, c, at)
+			done, err = traceOn(ctx, do, c, at)
 		}
 		return nil
 	})

@@ -34,6 +34,11 @@ func tracing(t *testing.T) *Namespace {
 	return n
 }
 
+// trace is [trace] inside the namespace.
+func (n *Namespace) trace(ctx context.Context, c command, at moment) (*traced, error) {
+	return traceOn(ctx, n.Do, c, at)
+}
+
 // shell is a shell script as a command; DIR in it is a fresh directory.
 func shell(t *testing.T, lines ...string) (c command, dir string) {
 	t.Helper()
@@ -104,6 +109,7 @@ func TestTraceRecordsEveryChange(t *testing.T) {
 // TestTraceKills looks at the world after a kill at each moment: it is that of a run
 // that was killed one moment earlier, and exactly one change more.
 func TestTraceKills(t *testing.T) {
+	t.Parallel()
 	kill := func(t *testing.T, at moment) State {
 		t.Helper()
 		c, dir, want := everyChange(t)
@@ -133,6 +139,7 @@ func TestTraceKills(t *testing.T) {
 	_, _, changes := everyChange(t)
 	for number := range len(changes) {
 		t.Run(fmt.Sprintf("%d", number+1), func(t *testing.T) {
+			t.Parallel()
 			before, after := kill(t, moment{number: number + 1}), kill(t, moment{number: number + 1, after: true})
 			if !strings.HasSuffix(changes[number], "RTM_NEWLINK") {
 				require.NotEmpty(t, before.Diff(after))

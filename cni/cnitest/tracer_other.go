@@ -7,6 +7,6 @@ import (
 	"errors"
 )
 
-func (n *Namespace) trace(context.Context, command, moment) (*traced, error) {
+func traceOn(context.Context, func(func() error) error, command, moment) (*traced, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -189,8 +189,9 @@ func TestExaminesABrokenPlugin(t *testing.T) {
 	}
 }
 
-// TestHidesDevices: the machine's could be set through /sys from any network namespace.
-func TestHidesDevices(t *testing.T) {
+// TestDevices: /sys shows those of the network that the plugin runs in. The machine's could
+// be set through it from any network.
+func TestDevices(t *testing.T) {
 	here := install(t, map[string]string{"looking": "cat > /dev/null\nls /sys/class/net > \"$(dirname \"$0\")/out/devices\"\n"})
 	require.NoError(t, os.Mkdir(here.path("out"), 0o755))
 	require.NoError(t, os.Chmod(here.path("out"), 0o777))
@@ -199,7 +200,7 @@ func TestHidesDevices(t *testing.T) {
 			here.run(t, change, "-plugin", "./looking", "-conf", "looking.conf", "-run", "^version/answer$")
 			devices, err := os.ReadFile(here.path("out/devices"))
 			require.NoError(t, err)
-			require.Equal(t, "lo\n", string(devices))
+			require.Equal(t, []string{"cable", "eth0", "lo"}, strings.Fields(string(devices)))
 			require.NoError(t, os.Remove(here.path("out/devices")))
 		})
 	}

@@ -1,91 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// marker is the variable by which the command knows that it is in its own namespaces:
-// asRoot or asUser, and behind a space the mount namespace that it was started in.
-const (
-	marker = "CNISANITY_INSIDE"
-	asRoot = "root"
-	asUser = "user"
-)
-
-// inside does not trust the variable alone: what comes next hides directories.
-func inside() bool {
-	_, outer, found := strings.Cut(os.Getenv(marker), " ")
-	here, err := mountNamespace()
-	return found && err == nil && here != outer
-}
-
-// unprivileged reports whether rights are only those in a user namespace.
-func unprivileged() bool { return strings.HasPrefix(os.Getenv(marker), asUser+" ") }
-
-// mountNamespace names that of the process.
-func mountNamespace() (string, error) { return os.Readlink("/proc/self/ns/mnt") }
-
-// enter executes the command again in namespaces of its own, for the network and for
-// mounts, and for users if it is not root. The configuration that was read goes along:
-// what it came from may be read only once. The result is the exit status.
-func enter(ctx context.Context, args []string, config []byte, stdout, stderr io.Writer) (int, error) {
-	runtime.LockOSThread() // the child is told when this thread ends
-	defer runtime.UnlockOSThread()
-	cmd, err := start(ctx, args, config, asRoot, stdout, stderr)
-	if os.Geteuid() != 0 || errors.Is(err, unix.EPERM) {
-		cmd, err = start(ctx, args, config, asUser, stdout, stderr)
-	}
-	if err != nil {
-		return unable, refused(err)
-	}
-	err = cmd.Wait()
-	var exit *exec.ExitError
-	if status := cmd.ProcessState.ExitCode(); err == nil || errors.As(err, &exit) && status >= 0 {
-		return status, nil
-	}
-	return unable, fmt.Errorf("examination ended early: %w", err)
-}
-
-func start(ctx context.Context, args []string, config []byte, as string, stdout, stderr io.Writer) (*exec.Cmd, error) {
-	if as == asRoot && os.Geteuid() != 0 {
-		return nil, unix.EPERM
-	}
-	own, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	outer, err := mountNamespace()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, own, args...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(unix.SIGTERM) }
-	cmd.WaitDelay = 20 * time.Second
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(config), stdout, stderr
-	cmd.Env = append(os.Environ(), marker+"="+as+" "+outer)
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: unix.SIGTERM,
-	}
-	if as == asUser {
-		cmd.SysProcAttr.Cloneflags |= unix.CLONE_NEWUSER
-		cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
-		cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
-	}
-	return cmd, cmd.Start()
-}
 
 // refused explains why there are no namespaces, and what to do.
 func refused(err error) error {
@@ -119,8 +42,8 @@ func wayOut() string {
 // one does. Only this process and its children see them. What is needed of the old
 // ones stays.
 func hideMachine(state, needed []string) error {
-	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("keep mounts private: %w\n%s", err, wayOut())
+	if err := keepMounts(); err != nil {
+		return err
 	}
 	if err := hideDevices(); err != nil {
 		return err

@@ -8,10 +8,11 @@
 // 2 if that could not be examined.
 //
 // The plugin works on network namespaces that are made for it, and sees empty directories
-// /run and /var/lib and a /sys without the devices of the machine; what it mounts is seen
-// by nobody else, and what it starts in those namespaces is ended. Everything else is that
-// of the machine: other directories (a log file, /etc, /tmp), processes, kernel modules,
-// and settings outside net. Root is not needed: the command then takes a user namespace,
+// /run and /var/lib, a /sys with the devices of that network alone, and no processes but its
+// own; what it mounts is seen by nobody else, and what it starts is ended. (Where a sandbox
+// covers parts of /proc, the processes are those of the machine, and only those in its
+// network namespaces are ended.) Everything else is that of the machine: other directories
+// (a log file, /etc, /tmp), kernel modules, and settings outside net. Root is not needed: the command then takes a user namespace,
 // and the plugin has no more rights than the user. Examine a plugin that you do not trust
 // that way, or on a machine of its own.
 //
@@ -76,8 +77,12 @@ func (o *options) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	if err != nil {
 		return unable, err
 	}
-	if !inside() {
-		return enter(ctx, args, target.Config, stdout, stderr)
+	again := child{args: args, config: target.Config, stdout: stdout, stderr: stderr}
+	switch {
+	case !inside():
+		return again.enter(ctx)
+	case first():
+		return again.lead(ctx)
 	}
 	return o.examine(ctx, target, stdout, stderr)
 }

@@ -23,6 +23,7 @@ type options struct {
 	seed                       uint64
 	timeout, budget            time.Duration
 	json, junit                string
+	parallel                   bool
 	strict, verbose, plain     bool
 }
 
@@ -91,6 +92,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.Uint64Var(&o.seed, "seed", 0, "`number` that random choices follow from; default: another one each time")
 	flags.DurationVar(&o.timeout, "timeout", cnitest.DefaultTimeout, "how long the plugin may take for one call")
 	flags.DurationVar(&o.budget, "budget", 0, "begin no further case after that long; default: no limit")
+	flags.BoolVar(&o.parallel, "parallel", false, "examine several cases at once; for a plugin that keeps nothing outside its network namespaces and {{dir}}")
 	flags.StringVar(&o.json, "json", "", "write the report as JSON to the `file`; - is standard output, instead of the report for people")
 	flags.StringVar(&o.junit, "junit", "", "write the report for CI systems to the `file`; - is standard output, instead of the report for people")
 	flags.BoolVar(&o.strict, "strict", false, "let a broken rule that should be kept count as one that must")
@@ -104,6 +106,8 @@ func (o *options) check() error {
 		return errors.New("flag -plugin is missing: name the executable, as in cnisanity -plugin /opt/cni/bin/bridge")
 	case o.json == "-" && o.junit == "-":
 		return errors.New("flags -json and -junit cannot both have standard output; give one a file")
+	case o.parallel && len(o.dirs) > 0:
+		return errors.New("flags -parallel and -dir: cases would share the directory; leave one of the two out, or have the configuration name {{dir}}")
 	case o.timeout <= 0:
 		return fmt.Errorf("flag -timeout: %s is no time to answer in", o.timeout)
 	}
@@ -116,6 +120,6 @@ func (o *options) check() error {
 // kit are the options for the kit.
 func (o *options) kit(progress io.Writer) cnitest.Options {
 	return cnitest.Options{
-		Run: o.runs, Skip: o.skips, Seed: o.seed, Timeout: o.timeout, Budget: o.budget, Progress: progress, Strict: o.strict,
+		Run: o.runs, Skip: o.skips, Seed: o.seed, Timeout: o.timeout, Budget: o.budget, Progress: progress, Strict: o.strict, Parallel: o.parallel,
 	}
 }

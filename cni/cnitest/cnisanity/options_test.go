@@ -56,6 +56,7 @@ func TestRefusesWhatItCannotRun(t *testing.T) {
 		"arguments":             {[]string{"-plugin", bridge, "-args", "novalue"}, "flag -args"},
 		"two on stdout":         {[]string{"-plugin", bridge, "-json", "-", "-junit", "-"}, "cannot both"},
 		"no time":               {[]string{"-plugin", bridge, "-timeout", "0s"}, "flag -timeout"},
+		"shared state":          {[]string{"-plugin", bridge, "-parallel", "-dir", dir}, "flags -parallel and -dir"},
 		"list of bad -run":      {[]string{"-list", "-run", "("}, "flag -run"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,8 +67,9 @@ func protocolFaults() map[string]fault {
 			}
 		}},
 		"container-id-mended": {on: "chained", process: func(c *call, serve func()) {
-			if id := c.env["CNI_CONTAINERID"]; id != "" {
-				c.env["CNI_CONTAINERID"] = "c" + strings.Map(alphanumeric, id)
+			id := c.env["CNI_CONTAINERID"]
+			if mended := strings.Map(alphanumeric, id); mended != id {
+				c.env["CNI_CONTAINERID"] = "c" + mended
 			}
 			serve()
 		}},

@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/cnikit/cnikit/cni"
 )
@@ -25,7 +27,10 @@ func statusFaults() map[string]fault {
 			}
 			return nil, err
 		}),
-		"status-blind-to-exhaustion": around("ipam", cni.CommandStatus, func(cni.Invocation, serve) ([]byte, error) {
+		"status-blind-to-exhaustion": around("ipam", cni.CommandStatus, func(inv cni.Invocation, next serve) ([]byte, error) {
+			if _, err := next(inv); errors.Is(err, syscall.EROFS) {
+				return nil, err
+			}
 			return nil, nil
 		}),
 		"status-with-code-100": around("ipam", cni.CommandStatus, func(inv cni.Invocation, next serve) ([]byte, error) {

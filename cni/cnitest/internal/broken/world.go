@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -57,7 +60,9 @@ func namespaceFaults() map[string]fault {
 			return next(inv)
 		}),
 		"any-interface-deleted": around("bridge", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
-			_ = onInterface(inv, (*nl.Conn).DelLink)
+			if !isHost(inv) {
+				_ = onInterface(inv, (*nl.Conn).DelLink)
+			}
 			return next(inv)
 		}),
 	}
@@ -92,18 +97,21 @@ func leave(inv cni.Invocation) { _ = os.WriteFile(hidden(inv, "left"), nil, 0o60
 func interfaceFaults() map[string]fault {
 	return map[string]fault{
 		"missing-interface-fails": around("bridge", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
-			if link, _ := inside(inv); link == nil && isNamespace(inv) {
+			if link, _ := inside(inv); link == nil && isNamespace(inv) && reserved(inv) && previous(inv) != nil && !otherEnd(inv) {
 				return nil, cni.Errorf(100, "%s is missing", inv.IfName)
 			}
 			return next(inv)
 		}),
 		"missing-interface-is-all": around("bridge", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
-			if link, _ := inside(inv); link == nil && isNamespace(inv) {
+			if link, _ := inside(inv); link == nil && isNamespace(inv) && otherEnd(inv) {
 				return nil, nil
 			}
 			return next(inv)
 		}),
 		"missing-bridge-fails": around("bridge", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
+			if previous(inv) == nil {
+				return next(inv)
+			}
 			name := parse(inv.Config).text("bridge")
 			err := node(func(c *nl.Conn) error {
 				_, err := c.Link(name)
@@ -117,6 +125,24 @@ func interfaceFaults() map[string]fault {
 	}
 }
 
+// otherEnd reports whether an interface that the result has on the host is still there.
+func otherEnd(inv cni.Invocation) bool {
+	bridge, there := parse(inv.Config).text("bridge"), false
+	r := previous(inv)
+	if r == nil {
+		return false
+	}
+	_ = node(func(c *nl.Conn) error {
+		for _, i := range r.Interfaces {
+			if _, err := c.Link(i.Name); i.Sandbox == "" && i.Name != bridge && err == nil {
+				there = true
+			}
+		}
+		return nil
+	})
+	return there
+}
+
 func previousFaults() map[string]fault {
 	return map[string]fault{
 		"empty-previous-fails": around("chained", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
@@ -127,7 +153,7 @@ func previousFaults() map[string]fault {
 		}),
 		"previous-not-converted": around("chained", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
 			config := parse(inv.Config)
-			if v := parse(config["prevResult"]).text("cniVersion"); v != config.text("cniVersion") {
+			if v := parse(config["prevResult"]).text("cniVersion"); v != "" && v != config.text("cniVersion") {
 				return nil, cni.Errorf(100, "prevResult is of version %s", v)
 			}
 			return next(inv)
@@ -178,7 +204,7 @@ func delegateFaults() map[string]fault {
 		}},
 		"noise-passed-on": {on: "bridge", process: func(c *call, serve func()) {
 			serve()
-			if c.command(cni.CommandAdd) && c.exit != 0 {
+			if c.command(cni.CommandAdd) && c.exit != 0 && bytes.Contains(c.stdout, []byte("read its result")) {
 				c.stdout = append([]byte("this is a log line\n"), c.stdout...)
 			}
 		}},
@@ -210,7 +236,7 @@ func stateFaults() map[string]fault {
 		"status-tries-nothing": around("chained", cni.CommandStatus, func(cni.Invocation, serve) ([]byte, error) { return nil, nil }),
 		"file-left-when-full": around("ipam", cni.CommandAdd, func(inv cni.Invocation, next serve) ([]byte, error) {
 			out, err := next(inv)
-			if err != nil {
+			if errors.Is(err, syscall.ENOSPC) {
 				leave(inv)
 			}
 			return out, err
