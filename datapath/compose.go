@@ -13,6 +13,7 @@ type part struct {
 	composition Composition
 	why         string
 	fixed       bool // the composition is not ours to change
+	large       bool // called only because of its size
 	follows     bool // the original is the end of main, and nothing waits for it
 	kind        Kind // none for the original
 	symbol      string
@@ -50,7 +51,10 @@ func (e *entrypoint) compose(o Options) error {
 		return err
 	}
 	e.limitSize()
-	return e.limitStack(o.Features.SmallFrames)
+	if err := e.limitStack(o.Features.SmallFrames); err != nil {
+		return err
+	}
+	return e.limitFunctions()
 }
 
 // propose sets the composition that the hook alone allows.
@@ -69,7 +73,7 @@ func (h *plannedHook) propose(limit int) error {
 	case h.fragment.unpastable != "":
 		h.composition, h.why = Called, h.fragment.unpastable
 	case h.fragment.entrySize > limit:
-		h.composition, h.why = Called, fmt.Sprintf("%d instructions are more than the %d that are pasted", h.fragment.entrySize, limit)
+		h.composition, h.large, h.why = Called, true, fmt.Sprintf("%d instructions are more than the %d that are pasted", h.fragment.entrySize, limit)
 	default:
 		h.composition, h.why = Pasted, plural(h.fragment.entrySize, "instruction")
 	}
@@ -87,7 +91,7 @@ func (e *entrypoint) proposeOriginal(o Options) {
 	case original.fragment.unpastable != "":
 		original.composition, original.why = Called, original.fragment.unpastable
 	case original.fragment.entrySize > maxPasted/2:
-		original.composition, original.why = Called, fmt.Sprintf("%d instructions are too many to paste", original.fragment.entrySize)
+		original.composition, original.large, original.why = Called, true, fmt.Sprintf("%d instructions are too many to paste", original.fragment.entrySize)
 	default:
 		original.composition, original.why = Pasted, plural(original.fragment.entrySize, "instruction")
 	}
@@ -109,21 +113,49 @@ func (e *entrypoint) limitSize() {
 	}
 }
 
-// limitStack calls what has the largest frame until the stack suffices.
+// limitStack changes compositions until the stack suffices: what is called only because it is large is pasted when that is too deep, which saves
+// a function; and what has the largest frame is called.
 func (e *entrypoint) limitStack(small bool) error {
 	for {
 		e.layOut()
-		tight := e.tight(small)
-		if tight == nil {
+		tight, err := e.tight(small)
+		if err == nil {
 			return nil
+		}
+		if tight.large && tight.composition == Called {
+			tight.composition, tight.fixed, tight.why = Pasted, true, "as a function it would be too deep"
+			continue
 		}
 		largest := e.largestMovable()
 		if largest == nil {
-			return tight
+			return err
 		}
 		largest.composition, largest.follows = Called, false
 		largest.why = fmt.Sprintf("its %d bytes of stack would lie above others'", largest.fragment.frame)
 	}
+}
+
+// limitFunctions counts them. What brings the most is named.
+func (e *entrypoint) limitFunctions() error {
+	total, most := 1, (*part)(nil)
+	for _, p := range e.parts() {
+		switch p.composition {
+		case Slot:
+			total++
+			continue
+		case Called:
+			total++
+		}
+		total += len(p.fragment.functions) - 1
+		if most == nil || len(p.fragment.functions) > len(most.fragment.functions) {
+			most = p
+		}
+	}
+	if total <= maxFunctions {
+		return nil
+	}
+	return e.partError(most, fmt.Sprintf("the program would have %d functions of %d; here are %d of them", total, maxFunctions, len(most.fragment.functions)),
+		"inline functions of it, or use fewer hooks that are not pasted")
 }
 
 // parts returns the hooks and the original in the order in which they run.
@@ -190,8 +222,8 @@ func (e *entrypoint) live(kind Kind) []asm.Register {
 // leaves tells whether the fragment, when it is pasted, does without as many of the registers that survive calls.
 func (f *fragment) leaves(registers int) bool { return registers <= 4-f.savedRegisters }
 
-// tight returns an error for the first part for which the kernel's stack does not suffice.
-func (e *entrypoint) tight(small bool) error {
+// tight returns the first part for which the kernel's stack does not suffice, with the error that says why.
+func (e *entrypoint) tight(small bool) (*part, error) {
 	main := roundFrame(e.frame, small)
 	for _, p := range e.parts() {
 		above, callers := main, 1
@@ -204,15 +236,15 @@ func (e *entrypoint) tight(small bool) error {
 		bytes, frames := p.fragment.depth(above, small)
 		switch room := p.fragment.tailRoom(small); {
 		case bytes > maxStack:
-			return e.partError(p, fmt.Sprintf("with it the stack would be %d bytes of %d", bytes, maxStack), "use less stack in it, or a map")
+			return p, e.partError(p, fmt.Sprintf("with it the stack would be %d bytes of %d", bytes, maxStack), "use less stack in it, or a map")
 		case frames+callers > maxDepth:
-			return e.partError(p, fmt.Sprintf("%d functions would be active at once of %d", frames+callers, maxDepth), "inline functions of it")
+			return p, e.partError(p, fmt.Sprintf("%d functions would be active at once of %d", frames+callers, maxDepth), "inline functions of it")
 		case room >= 0 && above > room:
-			return e.partError(p, fmt.Sprintf("it makes tail calls, and %d bytes of stack would lie above it, of which %d are allowed", above, room),
+			return p, e.partError(p, fmt.Sprintf("it makes tail calls, and %d bytes of stack would lie above it, of which %d are allowed", above, room),
 				"have what is pasted called instead")
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 func plural(n int, noun string) string {

@@ -61,6 +61,8 @@ func TestChoiceOfComposition(t *testing.T) {
 		{"224 bytes above a tail call, before 6.9", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code(using(224))), hook(post, "b", code())}, datapath.Options{}, "a=pasted original=called b=pasted"},
 		{"240 bytes above a tail call, before 6.9", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code(using(240))), hook(post, "b", code())}, datapath.Options{}, "a=called original=called b=pasted"},
 		{"the original's frame above a tail call", code(using(300)), []datapath.Hook{hook(pre, "a", tailCall(xdp, 0, -1))}, small, "a=called original=called"},
+		{"a large original with a full frame is too deep as a function, before 6.9", code(append(long(5000), using(512))...), []datapath.Hook{hook(post, "b", code())}, datapath.Options{}, "original=pasted b=pasted"},
+		{"and is one since", code(append(long(5000), using(512))...), []datapath.Hook{hook(post, "b", code())}, small, "original=called b=pasted"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			assert.Equal(t, tc.want, compositions(t, tc.spec, tc.hooks, tc.options))
@@ -77,6 +79,24 @@ func TestManyLargeHooks(t *testing.T) {
 	text := compositions(t, program(ebpf.XDP, 0, 2), hooks, datapath.Options{})
 	assert.Contains(t, text, "000=pasted")
 	assert.Contains(t, text, "099=called")
+}
+
+func TestTooManyFunctions(t *testing.T) {
+	var hooks []datapath.Hook
+	for i := range 254 {
+		h := hook(datapath.Pre, fmt.Sprintf("%03d", i), program(ebpf.XDP, 0, -1))
+		h.Composition = datapath.Called
+		hooks = append(hooks, h)
+	}
+	calling := program(ebpf.XDP, 0, -1, asm.Call.Label("a"))
+	calling.Programs["entry"].Instructions = append(calling.Programs["entry"].Instructions, asm.Mov.Imm(asm.R0, 0).WithSymbol("a"), asm.Return())
+	hooks = append(hooks, hook(datapath.Pre, "last", calling))
+	_, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks, datapath.Options{})
+	require.NoError(t, err, "254 hooks, a function of the last one, and main")
+
+	hooks[254].Composition = datapath.Called
+	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks, datapath.Options{})
+	require.ErrorContains(t, err, `hook "acme/last" at entrypoint "entry": the program would have 257 functions of 256; here are 2 of them`)
 }
 
 func TestErrorsNameTheWayOut(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // Plan says how the entrypoints of a collection are instrumented. It does not change, and may be used by several goroutines.
 type Plan struct {
 	linked      *ebpf.CollectionSpec // the collection with its hooks
-	entrypoints []*entrypoint // by name
+	entrypoints []*entrypoint        // by name
 	ignored     []Constraint
 }
 
@@ -60,7 +60,7 @@ func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) 
 		}
 		errs = append(errs, err)
 	}
-	if o.Counters {
+	if o.Counters && len(p.entrypoints) > 0 {
 		errs = append(errs, p.addCounters())
 	}
 	if err := errors.Join(errs...); err != nil {
