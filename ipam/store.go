@@ -68,7 +68,7 @@ type Tx interface {
 	// Release frees addr if o holds it, o being exactly as recorded. Anything
 	// else is left alone and is no error. A store that was told to keep them notes
 	// the time of release for [ReadTx.NextFree], but not of an address that the
-	// same Update reserved: nobody can have used it.
+	// same Update reserved: nobody can have used it, so it rests as it did before.
 	Release(addr netip.Addr, o Owner) error
 	// SetLast notes the address that was reserved last in a range set.
 	SetLast(set int, addr netip.Addr) error
