@@ -36,6 +36,9 @@ func newLinker(out, of *ebpf.CollectionSpec) *linker {
 	for name := range out.Programs {
 		self.programs[name] = name
 	}
+	for name := range out.Variables {
+		self.variables[name] = name
+	}
 	return l
 }
 
@@ -124,20 +127,35 @@ func (l *linker) takeKconfig(entry *ebpf.ProgramSpec, c *ebpf.CollectionSpec) er
 // merger brings what one collection has into the linker's.
 type merger struct {
 	*linker
-	from     *ebpf.CollectionSpec
-	prefix   string
-	maps     map[string]string // names in the linker's collection, by those in this one
-	programs map[string]string
-	owners   map[string]arrayOwner
+	from      *ebpf.CollectionSpec
+	prefix    string
+	maps      map[string]string // names in the linker's collection, by those in this one
+	programs  map[string]string
+	variables map[string]string
+	owners    map[string]arrayOwner
 }
 
 func (l *linker) merger(c *ebpf.CollectionSpec, prefix string) *merger {
 	m, ok := l.merged[c]
 	if !ok {
-		m = &merger{linker: l, from: c, prefix: prefix, maps: map[string]string{}, programs: map[string]string{}, owners: map[string]arrayOwner{}}
+		m = &merger{
+			linker: l, from: c, prefix: prefix,
+			maps: map[string]string{}, programs: map[string]string{}, variables: map[string]string{}, owners: map[string]arrayOwner{},
+		}
 		l.merged[c] = m
 	}
 	return m
+}
+
+// variablesOf returns what variables in some maps of a collection are called in the linker's, by their names in that collection.
+func (l *linker) variablesOf(c *ebpf.CollectionSpec, mapNames map[string]string) map[string]string {
+	names := map[string]string{}
+	for name, v := range c.Variables {
+		if merged, ok := l.merged[c].variables[name]; ok && mapNames[v.SectionName] != "" {
+			names[name] = merged
+		}
+	}
+	return names
 }
 
 // instructions returns a copy that refers to the merged maps. Loads of maps that are loaded already, and of kernel symbols, stay as they are.

@@ -74,7 +74,8 @@ func (m *merger) addVariables(section string) {
 		if m.out.Variables == nil {
 			m.out.Variables = map[string]*ebpf.VariableSpec{}
 		}
-		m.out.Variables[m.prefix+name] = merged
+		m.variables[name] = free(m.prefix+name, func(key string) bool { return m.out.Variables[key] != nil })
+		m.out.Variables[m.variables[name]] = merged
 	}
 }
 

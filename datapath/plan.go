@@ -38,9 +38,10 @@ type entrypoint struct {
 type plannedHook struct {
 	part
 	Hook
-	index int // in the entrypoint
-	maps  map[string]string
-	empty int32 // what a slot returns while it is empty
+	index     int               // in the entrypoint
+	maps      map[string]string // names in the instrumented collection, by those in the hook's own
+	variables map[string]string
+	empty     int32 // what a slot returns while it is empty
 }
 
 // NewPlan orders hooks, checks them against the kernel's rules and chooses how each gets into its entrypoint. The specs are read as they are
@@ -182,7 +183,10 @@ func (e *entrypoint) link(l *linker, h *plannedHook, o Options) error {
 		return err
 	}
 	var err error
-	h.fragment, h.maps, err = l.hook(e.program, h.Collection, h.Program, h.symbol+"_")
+	h.fragment, h.maps, err = l.hook(e.program, h.Collection, h.Program, fmt.Sprintf("%s%d_%s_", reserved, e.index, strings.TrimPrefix(h.symbol, reserved)))
+	if err == nil {
+		h.variables = l.variablesOf(h.Collection, h.maps)
+	}
 	return err
 }
 
@@ -215,10 +219,25 @@ func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }
 // Maps returns, for a linked hook, what the maps that it reaches are called in the instrumented collection, by their names in the hook's own. Of a
 // hook that is not in the plan, or a slot, it returns nil.
 func (p *Plan) Maps(entrypoint, owner, name string) map[string]string {
+	if h := p.hook(entrypoint, owner, name); h != nil {
+		return maps.Clone(h.maps)
+	}
+	return nil
+}
+
+// Variables is the same for the global variables of the hook.
+func (p *Plan) Variables(entrypoint, owner, name string) map[string]string {
+	if h := p.hook(entrypoint, owner, name); h != nil {
+		return maps.Clone(h.variables)
+	}
+	return nil
+}
+
+func (p *Plan) hook(entrypoint, owner, name string) *plannedHook {
 	for _, e := range p.entrypoints {
 		for _, h := range e.hooks {
 			if e.name == entrypoint && h.Owner == owner && h.Name == name {
-				return maps.Clone(h.maps)
+				return h
 			}
 		}
 	}
