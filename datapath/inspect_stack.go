@@ -140,10 +140,10 @@ func (m *stackMeter) step(ins *asm.Instruction, s *registerState) {
 	}
 }
 
-// touch takes note of an access. A pointer that is given away counts as one too.
+// touch takes note of an access, which takes whole words of 8 bytes (grow_stack_state). A pointer that is given away counts as one too.
 func (m *stackMeter) touch(v value, offset int) {
 	if v.frame {
-		m.use.frame = max(m.use.frame, -(v.offset + offset))
+		m.use.frame = max(m.use.frame, (-(v.offset+offset)+7)&^7)
 	}
 }
 
@@ -195,8 +195,6 @@ func (m *stackMeter) compute(ins *asm.Instruction, s *registerState) value {
 	switch {
 	case op == asm.Mov:
 		return src
-	case op == asm.Sub && dst.frame && src.exact:
-		return m.move(dst, -src.number)
 	case op == asm.Add && dst.frame != src.frame:
 		return m.index(dst, src)
 	case (op == asm.Add || op == asm.Sub) && (dst.frame || src.frame):

@@ -14,7 +14,7 @@ func usesFrameAsValue(ins *asm.Instruction) bool {
 	case asm.StXClass:
 		return ins.Src == asm.RFP && ins.OpCode.Mode() == asm.AtomicMode && !isLoadAcquire(ins)
 	}
-	return !copiesFrame(ins) && frameSign(ins) == 0
+	return !copiesFrame(ins) && !addsFrame(ins)
 }
 
 // copiesFrame says that the instruction makes another register what the frame pointer is.
@@ -22,17 +22,9 @@ func copiesFrame(ins *asm.Instruction) bool {
 	return ins.OpCode == asm.Mov.Op(asm.RegSource) && ins.Src == asm.RFP && ins.Dst != asm.RFP
 }
 
-// frameSign is 1 when the instruction adds the frame pointer to another register, -1 when it subtracts it, and 0 otherwise.
-func frameSign(ins *asm.Instruction) int32 {
-	switch {
-	case ins.Src != asm.RFP || ins.Dst == asm.RFP:
-		return 0
-	case ins.OpCode == asm.Add.Op(asm.RegSource):
-		return 1
-	case ins.OpCode == asm.Sub.Op(asm.RegSource):
-		return -1
-	}
-	return 0
+// addsFrame says that the instruction adds the frame pointer to a number in another register.
+func addsFrame(ins *asm.Instruction) bool {
+	return ins.OpCode == asm.Add.Op(asm.RegSource) && ins.Src == asm.RFP && ins.Dst != asm.RFP
 }
 
 // storesFrame says that the instruction stores the frame pointer itself.
@@ -49,15 +41,15 @@ func (p *paster) emitShifted(i int, ins asm.Instruction) {
 	if frameBase(&ins) == asm.RFP {
 		ins.Offset -= p.shift
 	}
-	switch sign := frameSign(&ins); {
+	switch {
 	case copiesFrame(&ins):
 		p.body.emit(ins)
 		if p.moved = p.addsNext(i); !p.moved {
 			p.body.emit(asm.Add.Imm(ins.Dst, -int32(p.shift)))
 		}
-	case sign != 0:
+	case addsFrame(&ins):
 		p.body.emit(ins)
-		p.body.emit(asm.Add.Imm(ins.Dst, -sign*int32(p.shift)))
+		p.body.emit(asm.Add.Imm(ins.Dst, -int32(p.shift)))
 	case storesFrame(&ins):
 		ins.Src, _ = scratch(p.fn, i) // unpastable has looked that there is one
 		p.body.emit(asm.Mov.Reg(ins.Src, asm.RFP))
