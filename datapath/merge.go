@@ -3,6 +3,7 @@ package datapath
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,16 +36,17 @@ func (m *merger) addMap(name string, spec *ebpf.MapSpec) error {
 	if spec.Pinning != ebpf.PinNone {
 		key, shared, err := m.pinned(name, spec)
 		m.maps[name] = key
-		if shared || err != nil {
+		if shared != nil && len(spec.Contents) > 0 { // then the other one has none
+			shared.Contents = cloneContents(spec)
+		}
+		if shared != nil || err != nil {
 			return err
 		}
 	} else {
 		m.maps[name] = m.freeKey(name)
 	}
 	merged := spec.Copy()
-	for i, kv := range merged.Contents {
-		merged.Contents[i] = ebpf.MapKV{Key: cloneBytes(kv.Key), Value: cloneBytes(kv.Value)}
-	}
+	merged.Contents = cloneContents(spec)
 	if spec.Pinning == ebpf.PinNone && !strings.HasPrefix(spec.Name, ".") {
 		merged.Name = m.freeName(spec.Name)
 	}
@@ -54,6 +56,15 @@ func (m *merger) addMap(name string, spec *ebpf.MapSpec) error {
 	m.out.Maps[m.maps[name]] = merged
 	m.addVariables(name)
 	return nil
+}
+
+// cloneContents copies the bytes too, which [ebpf.MapSpec.Copy] does not.
+func cloneContents(spec *ebpf.MapSpec) []ebpf.MapKV {
+	contents := slices.Clone(spec.Contents)
+	for i, kv := range contents {
+		contents[i] = ebpf.MapKV{Key: cloneBytes(kv.Key), Value: cloneBytes(kv.Value)}
+	}
+	return contents
 }
 
 func cloneBytes(v any) any {
@@ -106,22 +117,23 @@ func (m *merger) contents(entry *ebpf.ProgramSpec, name string, spec *ebpf.MapSp
 	return nil
 }
 
-// pinned returns the key of a map that is pinned by its name. Two such maps are one in the kernel, so they must be alike.
-func (m *merger) pinned(name string, spec *ebpf.MapSpec) (key string, shared bool, err error) {
+// pinned returns the key of a map that is pinned by its name, and the map that is there under it already. Two such maps are one in the kernel, so they
+// must be alike.
+func (m *merger) pinned(name string, spec *ebpf.MapSpec) (key string, shared *ebpf.MapSpec, err error) {
 	for key, other := range m.out.Maps {
 		if other.Pinning == ebpf.PinNone || other.Name != spec.Name {
 			continue
 		}
 		if difference := mapDifference(spec, other); difference != "" {
-			return "", false, &refusal{fmt.Sprintf("its map %q is pinned under the same name as another one, but the %s differs", spec.Name, difference),
+			return "", nil, &refusal{fmt.Sprintf("its map %q is pinned under the same name as another one, but the %s differs", spec.Name, difference),
 				"give one of them another name"}
 		}
-		return key, true, nil
+		return key, other, nil
 	}
 	if m.out.Maps[name] == nil {
-		return name, false, nil
+		return name, nil, nil
 	}
-	return m.freeKey(name), false, nil
+	return m.freeKey(name), nil, nil
 }
 
 // mapDifference names what keeps two specifications from being one map.
@@ -164,11 +176,10 @@ func (m *merger) freeName(name string) string {
 	if name == "" {
 		return ""
 	}
-	if m.names[kernelName(name)] {
-		for n := 2; m.names[kernelName(name)]; n++ {
-			suffix := "_" + strconv.Itoa(n)
-			name = name[:min(len(name), maxKernelName-len(suffix))] + suffix
-		}
+	base := name
+	for n := 2; m.names[kernelName(name)]; n++ {
+		suffix := "_" + strconv.Itoa(n)
+		name = base[:min(len(base), maxKernelName-len(suffix))] + suffix
 	}
 	m.names[kernelName(name)] = true
 	return name
