@@ -20,7 +20,7 @@ func Example() {
 	}
 	defer func() { _ = os.RemoveAll(dataDir) }()
 
-	store, err := hostlocal.New(dataDir, "mynet")
+	store, err := hostlocal.New(dataDir, "mynet", hostlocal.Options{})
 	if err != nil {
 		fmt.Println(err)
 		return

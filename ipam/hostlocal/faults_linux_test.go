@@ -19,7 +19,7 @@ import (
 func TestReadOnly(t *testing.T) {
 	testenv.Root(t)
 	onTmpfs(t, "size=1m", func(dir string) {
-		s, err := New(dir, "net")
+		s, err := New(dir, "net", Options{})
 		require.NoError(t, err)
 		p := poolOver(t, s, "10.1.0.0/24")
 		allocate(t, p, "a")
@@ -39,14 +39,14 @@ func TestReadOnly(t *testing.T) {
 		assert.Len(t, leases, 1)
 		assert.Equal(t, before, snapshot(t, s.dir))
 
-		fresh, err := New(dir, "other")
+		fresh, err := New(dir, "other", Options{})
 		require.NoError(t, err)
 		_, err = poolOver(t, fresh, "10.1.0.0/24").Allocate(t.Context(), owner("b"), ipam.Options{})
 		require.ErrorIs(t, err, syscall.EROFS)
 		assert.NoDirExists(t, fresh.dir)
 		require.ErrorIs(t, fresh.Writable(), syscall.EROFS, "of the parent")
 	})
-	none, err := New(filepath.Join(t.TempDir(), "not", "there"), "net")
+	none, err := New(filepath.Join(t.TempDir(), "not", "there"), "net", Options{})
 	require.NoError(t, err)
 	require.NoError(t, none.Writable(), "it can be made")
 }
@@ -58,7 +58,7 @@ func TestFull(t *testing.T) {
 	var succeeded bool
 	for inodes := 8; inodes < 24; inodes++ {
 		onTmpfs(t, fmt.Sprintf("nr_inodes=%d", inodes), func(dir string) {
-			s, err := New(dir, "net")
+			s, err := New(dir, "net", Options{})
 			require.NoError(t, err)
 			p := poolOver(t, s, "10.1.0.0/24", "fd00::/64")
 			if _, err := p.Allocate(t.Context(), owner("a"), ipam.Options{}); err != nil {
@@ -84,7 +84,7 @@ func TestFull(t *testing.T) {
 	assert.True(t, succeeded, "the largest file system has room for both")
 
 	onTmpfs(t, "size=16k", func(dir string) {
-		s, err := New(dir, "net")
+		s, err := New(dir, "net", Options{})
 		require.NoError(t, err)
 		p := poolOver(t, s, "10.1.0.0/24")
 		allocate(t, p, "a")

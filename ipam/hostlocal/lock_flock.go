@@ -58,19 +58,30 @@ func acquire(ctx context.Context, path string, flag, how int) (*lock, error) {
 }
 
 // try returns a nil lock when somebody else holds it. It opens the file anew, so
-// that a waiter follows a directory that is replaced.
+// that a waiter follows a directory that is replaced, and looks again when it has the
+// lock: nobody is kept out by the lock of a directory that is gone.
 func try(path string, flag, how int) (*lock, error) {
 	f, err := os.OpenFile(path, flag, 0o750)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-	if err == nil {
+	if err == nil && current(f, path) {
 		return &lock{f}, nil
 	}
 	_ = f.Close()
-	if !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
+	if err != nil && !errors.Is(err, syscall.EWOULDBLOCK) && !errors.Is(err, syscall.EINTR) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return nil, nil
+}
+
+// current reports that a file still has its name.
+func current(f *os.File, path string) bool {
+	ours, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(ours, there)
 }

@@ -41,7 +41,7 @@ const workers = 8
 // workerPool has fewer addresses than the workers want, so that they meet at
 // the last free ones.
 func workerPool(dataDir string) (*Store, *ipam.Pool, error) {
-	s, err := New(dataDir, "net")
+	s, err := New(dataDir, "net", Options{})
 	if err != nil {
 		return nil, nil, err
 	}

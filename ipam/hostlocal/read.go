@@ -7,28 +7,15 @@ import (
 	"io/fs"
 	"iter"
 	"net/netip"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/cnikit/cnikit/ipam"
 )
 
-// tx is the directory while its lock is held.
-type tx struct {
-	store    *Store
-	released bool // entries were removed: the directory must be synced
-}
-
-var _ ipam.Tx = (*tx)(nil)
-
-func (t *tx) path(name string) string { return filepath.Join(t.store.dir, name) }
-
 // Get implements [ipam.ReadTx]. A file that cannot be read is a taken address
 // of nobody; a torn one is free.
 func (t *tx) Get(addr netip.Addr) (ipam.Owner, bool, error) {
-	r, err := readRecord(t.path(addr.String()))
+	r, err := t.read(addr.String())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return ipam.Owner{}, false, nil
@@ -39,30 +26,52 @@ func (t *tx) Get(addr netip.Addr) (ipam.Owner, bool, error) {
 }
 
 // Owned implements [ipam.ReadTx].
-func (t *tx) Owned(o ipam.Owner) ([]ipam.Reservation, error) {
-	names, err := t.names()
-	if err != nil {
-		return nil, err
-	}
-	var owned []ipam.Reservation
-	for _, name := range names {
-		addr, ok := addrOf(name)
-		if !ok {
-			continue
-		}
-		r, err := readRecord(t.path(name))
+func (t *tx) Owned(o ipam.Owner) (owned []ipam.Reservation, err error) {
+	var asked bool
+	err = t.ask(func(x *index) error {
+		addrs, err := x.owned(o.ContainerID)
 		if err != nil {
-			continue
+			return err
 		}
-		if r.owner == o || r.owner == (ipam.Owner{ContainerID: o.ContainerID}) {
-			owned = append(owned, ipam.Reservation{Address: addr, Owner: r.owner})
+		again := asked
+		owned, asked = nil, true
+		for _, addr := range addrs {
+			r, err := t.read(addr.String())
+			if strange := err != nil || r.owner.ContainerID != o.ContainerID; strange && !again {
+				return fmt.Errorf("%s is not of container %s: %w", addr, o.ContainerID, errDamaged)
+			} else if strange {
+				continue // it was, a moment ago
+			}
+			if r.owner.IfName == o.IfName || r.owner.IfName == "" {
+				owned = append(owned, ipam.Reservation{Address: addr, Owner: r.owner})
+			}
 		}
-	}
-	slices.SortFunc(owned, func(a, b ipam.Reservation) int { return a.Address.Compare(b.Address) })
-	return owned, nil
+		return nil
+	})
+	return owned, err
 }
 
-// All implements [ipam.ReadTx]. Torn records are among them, with a zero Owner,
+// ask answers a question from the index; from a new one when it cannot be true.
+func (t *tx) ask(question func(x *index) error) error {
+	x, err := t.index()
+	if err != nil {
+		return err
+	}
+	if question(x) == nil {
+		return nil
+	}
+	t.forget()
+	if x, err = t.index(); err != nil {
+		return err
+	}
+	if err := question(x); err != nil {
+		return fmt.Errorf("look through leases, which change meanwhile: %w", err)
+	}
+	return nil
+}
+
+// All implements [ipam.ReadTx]. It reads the directory, not the index, and drops an index
+// that does not know what it sees. Torn records are among them, with a zero Owner,
 // so that garbage collection clears them away; empty ones that a writer may be
 // about to fill are not.
 func (t *tx) All() iter.Seq2[ipam.Reservation, error] {
@@ -72,78 +81,57 @@ func (t *tx) All() iter.Seq2[ipam.Reservation, error] {
 			yield(ipam.Reservation{}, err)
 			return
 		}
+		var taken uint64
 		for _, name := range names {
 			addr, ok := addrOf(name)
 			if !ok {
 				continue
 			}
-			r, err := readRecord(t.path(name))
-			if r.empty && r.young {
+			r, err := t.read(name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			t.compare(addr, !r.torn())
+			if !r.torn() {
+				taken++
+			}
+			if err == nil && r.empty && r.young {
 				continue
 			}
 			if !yield(ipam.Reservation{Address: addr, Owner: r.owner}, err) {
 				return
 			}
 		}
+		t.compareCount(taken)
 	}
 }
 
-// Count implements [ipam.ReadTx].
-func (t *tx) Count(first, last netip.Addr) (uint64, error) {
-	names, err := t.names()
-	if err != nil {
-		return 0, err
+// compareCount drops the index when it knows more addresses, or fewer.
+func (t *tx) compareCount(taken uint64) {
+	if !t.open() {
+		return
 	}
-	var n uint64
-	for _, name := range names {
-		addr, ok := addrOf(name)
-		if !ok || addr.Less(first) || last.Less(addr) {
-			continue
-		}
-		if _, taken, _ := t.Get(addr); taken {
-			n++
-		}
+	n4, err4 := t.x.chunks.count(number{four: true}, number{lo: 1<<32 - 1, four: true})
+	n6, err6 := t.x.chunks.count(number{}, number{hi: 1<<64 - 1, lo: 1<<64 - 1})
+	if err4 != nil || err6 != nil || n4+n6 != taken {
+		t.forget()
 	}
-	return n, nil
 }
 
-// NextFree implements [ipam.ReadTx].
-func (t *tx) NextFree(first, last netip.Addr, _ time.Time) (netip.Addr, error) {
-	for addr := first; addr.IsValid() && !last.Less(addr); addr = addr.Next() {
-		if _, taken, err := t.Get(addr); err != nil || !taken {
-			return addr, err
-		}
+// compare drops the index when it is wrong about an address.
+func (t *tx) compare(addr netip.Addr, taken bool) {
+	if !t.open() {
+		return
 	}
-	return netip.Addr{}, nil
-}
-
-// Resting implements [ipam.ReadTx].
-func (t *tx) Resting(netip.Addr, netip.Addr, time.Time) (uint64, time.Time, error) {
-	return 0, time.Time{}, nil
-}
-
-// names returns the names in the directory; a directory that does not exist is
-// empty.
-func (t *tx) names() ([]string, error) {
-	d, err := os.Open(t.store.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	if has, err := t.x.has(addr); err != nil || has != taken {
+		t.forget()
 	}
-	if err != nil {
-		return nil, fmt.Errorf("list leases: %w", err)
-	}
-	defer func() { _ = d.Close() }() // opened for reading
-	names, err := d.Readdirnames(-1)
-	if err != nil {
-		return nil, fmt.Errorf("list leases: %w", err)
-	}
-	return names, nil
 }
 
 // Last implements [ipam.ReadTx]. It is a hint: whatever is wrong with the file
 // costs the round robin its place, and nothing else.
 func (t *tx) Last(set int) (netip.Addr, error) {
-	_, data, err := readFile(t.path(lastName(set)))
+	_, data, err := t.readFile(t.path(lastName(set)))
 	if err != nil {
 		return netip.Addr{}, nil
 	}
@@ -152,4 +140,37 @@ func (t *tx) Last(set int) (netip.Addr, error) {
 		return netip.Addr{}, nil
 	}
 	return addr, nil
+}
+
+// Count implements [ipam.ReadTx].
+func (t *tx) Count(first, last netip.Addr) (n uint64, err error) {
+	err = t.ask(func(x *index) (err error) {
+		n, err = x.chunks.count(numberOf(first), numberOf(last))
+		return err
+	})
+	return n, err
+}
+
+// NextFree implements [ipam.ReadTx].
+func (t *tx) NextFree(first, last netip.Addr, rested time.Time) (addr netip.Addr, err error) {
+	if t.store.rest <= 0 {
+		rested = time.Time{}
+	}
+	err = t.ask(func(x *index) (err error) {
+		addr, err = x.nextFree(first, last, rested, time.Now())
+		return err
+	})
+	return addr, err
+}
+
+// Resting implements [ipam.ReadTx].
+func (t *tx) Resting(first, last netip.Addr, rested time.Time) (n uint64, oldest time.Time, err error) {
+	if t.store.rest <= 0 {
+		return 0, time.Time{}, nil
+	}
+	err = t.ask(func(x *index) (err error) {
+		n, oldest, err = x.rests(first, last, rested, time.Now())
+		return err
+	})
+	return n, oldest, err
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"net/netip"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -66,37 +65,39 @@ var errNoRecord = errors.New("is not a regular file of a lease's size")
 
 // record is an address file as found.
 type record struct {
-	owner ipam.Owner // zero: damaged
-	empty bool       // without content: nothing, or blocks of zeros that never got their data
-	young bool       // changed so recently that a writer may still be at work
+	owner   ipam.Owner // zero: damaged
+	empty   bool       // without content: nothing, or blocks of zeros that never got their data
+	young   bool       // changed so recently that a writer may still be at work
+	written time.Time
 }
 
 // torn reports that the record is what a crash leaves behind: a free address.
 func (r record) torn() bool { return r.empty && !r.young }
 
-// readRecord reads an address file.
-func readRecord(path string) (record, error) {
-	info, data, err := readFile(path)
+// read reads an address file.
+func (t *tx) read(name string) (record, error) {
+	info, data, err := t.readFile(t.path(name))
 	if err != nil {
 		return record{}, fmt.Errorf("read lease: %w", err)
 	}
 	return record{
-		owner: decodeRecord(data),
-		empty: len(bytes.Trim(data, "\x00")) == 0,
-		young: time.Since(info.ModTime()).Abs() < tornAge,
+		owner:   decodeRecord(data),
+		empty:   len(bytes.Trim(data, "\x00")) == 0,
+		young:   t.now.Sub(info.ModTime()).Abs() < tornAge,
+		written: info.ModTime(),
 	}, nil
 }
 
 // readFile reads a file of a record's size. It never follows links, and never
 // blocks on what is no regular file.
-func readFile(path string) (fs.FileInfo, []byte, error) {
-	info, err := os.Lstat(path)
+func (t *tx) readFile(path string) (fs.FileInfo, []byte, error) {
+	info, err := t.sys().Lstat(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxRecord {
 		return nil, nil, fmt.Errorf("%s: %w", path, errNoRecord)
 	}
-	data, err := os.ReadFile(path)
+	data, err := t.sys().ReadFile(path)
 	return info, data, err
 }

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
+	"time"
 
-	"github.com/cnikit/cnikit/internal/disk"
 	"github.com/cnikit/cnikit/ipam"
 )
 
@@ -20,7 +19,23 @@ const DefaultDataDir = "/var/lib/cni/networks"
 // number of goroutines and processes, the reference plugin's included.
 type Store struct {
 	dir     string // <dataDir>/<network>
-	scratch string // <dataDir>/.cnikit/<network>: files being prepared
+	scratch string // <dataDir>/.cnikit/<network>: the index, and files being prepared
+	rest    time.Duration
+	noSync  bool
+	sys     system
+	boot    func() (id string, began time.Time, err error)
+}
+
+// Options are the options of a [Store]. The zero value is the default.
+type Options struct {
+	// Rest is how long the time of a release is kept, at least the Quarantine of every
+	// pool over the store; default 0: not at all. It is kept in the index, so where
+	// there can be none (see the package's text) released addresses do not rest.
+	Rest time.Duration
+	// NoSync leaves out fsync(2): a power loss may take reservations away and bring
+	// released ones back. It is for directories that do not outlive the machine's run,
+	// and for measuring what syncing costs.
+	NoSync bool
 }
 
 var _ ipam.Store = (*Store)(nil)
@@ -28,7 +43,7 @@ var _ ipam.Store = (*Store)(nil)
 // New returns the store of a network. dataDir must be absolute and network a
 // legal network name, which cannot lead out of dataDir. Nothing is read or
 // created before the first use.
-func New(dataDir, network string) (*Store, error) {
+func New(dataDir, network string, o Options) (*Store, error) {
 	if !filepath.IsAbs(dataDir) {
 		return nil, fmt.Errorf("dataDir=%q: is not an absolute path; write one such as %s", dataDir, DefaultDataDir)
 	}
@@ -39,22 +54,44 @@ func New(dataDir, network string) (*Store, error) {
 	return &Store{
 		dir:     filepath.Join(dataDir, network),
 		scratch: filepath.Join(dataDir, ".cnikit", network),
+		rest:    o.Rest,
+		noSync:  o.NoSync,
+		sys:     host{},
+		boot:    boot,
 	}, nil
 }
 
 // View implements [ipam.Store]. It shares the lock with other readers, and
 // creates neither the directory nor the lock. It clears away what a crash left half
-// done: a DEL that finds no lease, and garbage collection, do no more than look.
+// done: a DEL that finds no lease, and garbage collection, do no more than look. For the
+// same reason it makes the index anew when that is not valid any more and there was one.
 func (s *Store) View(ctx context.Context, fn func(ipam.ReadTx) error) error {
+	return s.view(ctx, func(t *tx) error { return fn(t) })
+}
+
+func (s *Store) view(ctx context.Context, fn func(*tx) error) error {
 	l, err := lockShared(ctx, s.lockPath())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer l.unlock()
-	if l != nil { // so no writer is at work
-		_ = os.Remove(s.preparedPath()) // or the next one will, or it is read-only
+	defer func() { l.unlock() }()
+	t := s.begin(false)
+	defer func() { t.end() }()
+	if l == nil {
+		return fn(t)
 	}
-	return fn(&tx{store: s})
+	_ = s.sys.Remove(s.preparedPath()) // no writer is at work; or the next one will, or it is read-only
+	if t.open() || t.boot == "" || access(s.scratch) != nil {
+		return fn(t)
+	}
+	t.end()
+	l.unlock()
+	if l, err = lockExclusive(ctx, s.lockPath()); err != nil {
+		return err
+	}
+	t = s.begin(true)
+	_, _ = t.index() // what is wrong with the directory fn meets itself
+	return fn(t)
 }
 
 // Update implements [ipam.Store]. It creates the directory if necessary.
@@ -67,10 +104,11 @@ func (s *Store) Update(ctx context.Context, fn func(ipam.Tx) error) error {
 		return err
 	}
 	defer l.unlock()
-	t := &tx{store: s}
+	t := s.begin(true)
 	err = fn(t)
+	t.end()
 	if t.released {
-		err = errors.Join(err, disk.SyncDir(s.dir))
+		err = errors.Join(err, t.syncDir())
 	}
 	return err
 }
@@ -96,10 +134,12 @@ func (s *Store) lockPath() string { return filepath.Join(s.dir, lockName) }
 // preparedPath is where a file is written before it appears under its own name.
 func (s *Store) preparedPath() string { return filepath.Join(s.scratch, "prepared") }
 
+func (s *Store) indexPath() string { return filepath.Join(s.scratch, "index") }
+
 // makeDir creates the directory of the network, with the mode that the reference
 // plugin gives it.
 func (s *Store) makeDir() error {
-	if err := disk.MakeDir(s.dir, 0o755); err != nil {
+	if err := s.sys.MakeDir(s.dir, 0o755); err != nil {
 		return fmt.Errorf("create lease directory: %w", err)
 	}
 	return nil

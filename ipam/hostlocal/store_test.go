@@ -35,7 +35,11 @@ func TestFormat(t *testing.T) {
 	}
 	scratch, err := os.ReadDir(s.scratch)
 	require.NoError(t, err)
-	assert.Empty(t, scratch)
+	require.Len(t, scratch, 1)
+	assert.Equal(t, "index", scratch[0].Name())
+	info, err := scratch[0].Info()
+	require.NoError(t, err)
+	assert.Equal(t, fs.FileMode(0o600), info.Mode())
 
 	require.NoError(t, p.Release(t.Context(), owner("a")))
 	require.NoError(t, p.Release(t.Context(), owner("b")))
@@ -55,11 +59,11 @@ func TestNewRefuses(t *testing.T) {
 		"too long":         {"/x", strings.Repeat("a", 256), "network name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := New(c.dataDir, c.network)
+			_, err := New(c.dataDir, c.network, Options{})
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
-	_, err := New("/x", strings.Repeat("a", 255))
+	_, err := New("/x", strings.Repeat("a", 255), Options{})
 	assert.NoError(t, err)
 }
 
@@ -317,7 +321,7 @@ func TestExclusiveAgainstForeignWriters(t *testing.T) {
 
 func newPool(t *testing.T, subnets ...string) (*Store, *ipam.Pool) {
 	t.Helper()
-	s, err := New(filepath.Join(t.TempDir(), "networks"), "net")
+	s, err := New(filepath.Join(t.TempDir(), "networks"), "net", Options{})
 	require.NoError(t, err)
 	return s, poolOver(t, s, subnets...)
 }

@@ -6,38 +6,71 @@ import (
 	"io/fs"
 	"net/netip"
 	"os"
+	"syscall"
+	"time"
 
-	"github.com/cnikit/cnikit/internal/disk"
 	"github.com/cnikit/cnikit/ipam"
 )
 
 // Reserve implements [ipam.Tx].
 func (t *tx) Reserve(addr netip.Addr, o ipam.Owner) (bool, error) {
-	path := t.path(addr.String())
-	r, err := readRecord(path)
+	t.maintain()
+	name := addr.String()
+	r, err := t.read(name)
 	absent := errors.Is(err, fs.ErrNotExist)
 	if !absent && (err != nil || !r.torn()) {
+		t.compare(addr, true)
 		return false, nil
 	}
-	ok, err := t.place(path, encodeRecord(o), absent)
+	ok, err := t.place(name, encodeRecord(o), absent)
 	if err != nil {
 		return false, fmt.Errorf("reserve %s: %w", addr, err)
+	}
+	if ok {
+		t.noteReserved(addr, o)
 	}
 	return ok, nil
 }
 
-// place puts a complete and durable file at path: where nothing is by link,
+// maintain sees to it that a valid index stays valid over a change, and that there is one
+// if something has to be noted there.
+func (t *tx) maintain() {
+	if !t.open() && t.store.rest > 0 {
+		_, _ = t.index() // without one nothing rests
+	}
+}
+
+func (t *tx) noteReserved(addr netip.Addr, o ipam.Owner) {
+	t.note(func(x *index) error {
+		if err := x.take(addr, o.ContainerID, kindLease); err != nil || t.store.rest <= 0 {
+			return err
+		}
+		before, err := x.rest(addr, time.Time{})
+		if t.fresh == nil {
+			t.fresh = map[netip.Addr]time.Time{}
+		}
+		t.fresh[addr] = before
+		return err
+	})
+}
+
+// place puts a complete and durable file under a name: where nothing is by link,
 // which fails if somebody else was faster, over a torn file by rename.
-func (t *tx) place(path string, content []byte, absent bool) (bool, error) {
+func (t *tx) place(name string, content []byte, absent bool) (bool, error) {
 	prepared, err := t.prepare(content, true)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.Remove(prepared) }() // or the next one will
-	if absent {
-		err = os.Link(prepared, path)
-	} else {
-		err = os.Rename(prepared, path)
+	defer func() { _ = t.sys().Remove(prepared) }() // or the next one will
+	path := t.path(name)
+	err = t.change(func() error {
+		if !absent {
+			return t.sys().Rename(prepared, path)
+		}
+		return t.sys().Link(prepared, path)
+	})
+	if linkless(err) {
+		err = t.change(func() error { return t.create(path, content, absent) })
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return false, nil
@@ -45,61 +78,139 @@ func (t *tx) place(path string, content []byte, absent bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if err := disk.SyncDir(t.store.dir); err != nil {
-		return false, errors.Join(err, os.Remove(path))
+	if err := t.syncDir(); err != nil {
+		return false, errors.Join(err, t.change(func() error { return t.sys().Remove(path) }))
 	}
 	return true, nil
+}
+
+// linkless reports that a file cannot appear complete: its directory is of another file
+// system than the scratch directory, being a mount or a link, or the file system has no
+// hard links (link(2)).
+func linkless(err error) bool {
+	return errors.Is(err, syscall.EXDEV) || errors.Is(err, syscall.EPERM) || errors.Is(err, errors.ErrUnsupported)
+}
+
+// create makes a file under its own name, as the reference plugin does: a crash meanwhile
+// leaves a torn one.
+func (t *tx) create(path string, content []byte, absent bool) error {
+	if !absent {
+		if err := t.sys().Remove(path); err != nil {
+			return err
+		}
+	}
+	return t.write(path, content, true)
+}
+
+// write makes a file that must not exist.
+func (t *tx) write(path string, content []byte, durable bool) error {
+	f, err := t.sys().Open(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(content, 0)
+	if err == nil && durable && !t.store.noSync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, t.sys().Remove(path))
+	}
+	return nil
 }
 
 // prepare writes a file in the scratch directory. The lock makes its fixed name
 // safe. What a crash left there is unlinked and never opened: it may be a second
 // name of a lease that is in force.
 func (t *tx) prepare(content []byte, durable bool) (string, error) {
-	if err := os.MkdirAll(t.store.scratch, 0o700); err != nil {
-		return "", fmt.Errorf("create scratch directory: %w", err)
-	}
 	path := t.store.preparedPath()
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
+	err := t.write(path, content, durable)
+	if err == nil {
+		return path, nil
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = t.makeScratch()
+	} else if errors.Is(err, fs.ErrExist) {
+		err = t.sys().Remove(path)
+	}
 	if err != nil {
 		return "", err
 	}
-	_, err = f.Write(content)
-	if err == nil && durable {
-		err = f.Sync()
+	return path, t.write(path, content, durable)
+}
+
+func (t *tx) makeScratch() error {
+	if err := t.sys().MakeDir(t.store.scratch, 0o700); err != nil {
+		return fmt.Errorf("create scratch directory: %w", err)
 	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(path))
-	}
-	return path, nil
+	return nil
 }
 
 // Release implements [ipam.Tx]. A record that cannot be read stays: nobody can
 // say that it is o's.
 func (t *tx) Release(addr netip.Addr, o ipam.Owner) error {
-	path := t.path(addr.String())
-	r, err := readRecord(path)
+	t.maintain()
+	r, err := t.read(addr.String())
 	if err != nil || r.owner != o {
 		return nil
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err = t.change(func() error { return t.sys().Remove(t.path(addr.String())) })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	t.released = true
+	if !r.torn() {
+		t.noteReleased(addr, o)
+	}
 	return nil
+}
+
+// noteReleased lets addr rest from now on; one that was reserved in vain goes on resting
+// from where it was.
+func (t *tx) noteReleased(addr netip.Addr, o ipam.Owner) {
+	t.note(func(x *index) error {
+		if err := x.release(addr, o.ContainerID); err != nil || t.store.rest <= 0 {
+			return err
+		}
+		at, fresh := t.fresh[addr]
+		if !fresh {
+			at = time.Now()
+		}
+		delete(t.fresh, addr)
+		_, err := x.rest(addr, at)
+		return err
+	})
 }
 
 // SetLast implements [ipam.Tx]. Being a hint, it is replaced atomically and not
 // synced.
 func (t *tx) SetLast(set int, addr netip.Addr) error {
-	prepared, err := t.prepare([]byte(addr.String()), false)
-	if err == nil {
-		err = os.Rename(prepared, t.path(lastName(set)))
-	}
+	err := t.setLast(t.path(lastName(set)), []byte(addr.String()))
 	if err != nil {
 		return fmt.Errorf("note last reserved address of range set %d: %w", set, err)
 	}
 	return nil
+}
+
+func (t *tx) setLast(path string, content []byte) error {
+	t.open()
+	prepared, err := t.prepare(content, false)
+	if err != nil {
+		return err
+	}
+	err = t.change(func() error { return t.sys().Rename(prepared, path) })
+	if !linkless(err) {
+		return err
+	}
+	_, statErr := t.sys().Lstat(path)
+	return t.change(func() error {
+		return errors.Join(t.create(path, content, errors.Is(statErr, fs.ErrNotExist)), t.sys().Remove(prepared))
+	})
+}
+
+// syncDir puts the names in the directory on disk.
+func (t *tx) syncDir() error {
+	if t.store.noSync {
+		return nil
+	}
+	return t.sys().SyncDir(t.store.dir)
 }
