@@ -279,6 +279,20 @@ func TestStoreCatchesEachFault(t *testing.T) {
 				return tx.NextFree(first, last, rested)
 			}
 		},
+		"rest/goes on after a reservation in vain": func(s *brokenStore) { // all is forgotten
+			var tried bool
+			s.reserve = func(tx ipam.Tx, a netip.Addr, o ipam.Owner) (bool, error) {
+				n, _, _ := tx.Resting(a, a, longAgo())
+				tried = n > 0 && o == owner("b")
+				return tx.Reserve(a, o)
+			}
+			s.next = func(tx ipam.Tx, first, last netip.Addr, rested time.Time) (netip.Addr, error) {
+				if tried && holder(tx, first) == (ipam.Owner{}) {
+					return first, nil
+				}
+				return tx.NextFree(first, last, rested)
+			}
+		},
 		"rest/counts, and tells the first release": func(s *brokenStore) { // the time of now
 			s.resting = func(tx ipam.Tx, first, last netip.Addr, rested time.Time) (uint64, time.Time, error) {
 				n, at, err := tx.Resting(first, last, rested)

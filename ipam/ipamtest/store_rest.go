@@ -15,6 +15,7 @@ func restRules() []storeRule {
 		{name: "rest/the zero time leaves out nothing", rest: time.Hour, check: checkRestZero},
 		{name: "rest/what is reserved again does not rest", rest: time.Hour, check: checkRestReserved},
 		{name: "rest/what the same update reserved does not rest", rest: time.Hour, check: checkRestFresh},
+		{name: "rest/goes on after a reservation in vain", rest: time.Hour, check: checkRestKept},
 		{name: "rest/counts, and tells the first release", rest: time.Hour, check: checkResting},
 		{name: "rest/lasts from the last release", rest: time.Hour, check: checkRestAgain},
 	}
@@ -73,6 +74,13 @@ func checkRestFresh(ctx context.Context, s ipam.Store) error {
 		return errors.Join(reserveIn(tx, "10.1.0.2", owner("a")), tx.Release(addr("10.1.0.2"), owner("a")),
 			nextSince(tx, "10.1.0.2", "10.1.0.9", longAgo(), "10.1.0.2"))
 	})
+}
+
+func checkRestKept(ctx context.Context, s ipam.Store) error {
+	return errors.Join(used(ctx, s, "10.1.0.2"), s.Update(ctx, func(tx ipam.Tx) error {
+		return errors.Join(reserveIn(tx, "10.1.0.2", owner("b")), tx.Release(addr("10.1.0.2"), owner("b")),
+			nextSince(tx, "10.1.0.2", "10.1.0.9", longAgo(), "10.1.0.3"))
+	}))
 }
 
 func checkResting(ctx context.Context, s ipam.Store) error {
