@@ -26,7 +26,7 @@ func TestConformance(t *testing.T) {
 		target, err := cnitest.KnownTarget("cnikit-bridge", "cnikit-ipam")
 		require.NoError(t, err)
 		target.Path = []string{dir}
-		cnitest.Run(t, target, cnitest.Options{Parallel: true})
+		cnitest.Run(t, target, cnitest.Options{Parallel: true, Kills: testenv.Scale(t, 8)})
 	})
 	t.Run("handler", func(t *testing.T) {
 		t.Parallel()

@@ -82,7 +82,7 @@ func (p *probe) killEach(c killedCall) {
 	var wrong []finding
 	deadline, tried := time.Now().Add(killing), 0
 	for _, m := range plan.moments {
-		if time.Now().After(deadline) || p.ctx.Err() != nil {
+		if tried == p.o.Kills && tried > 0 || time.Now().After(deadline) || p.ctx.Err() != nil {
 			break
 		}
 		tried++
@@ -92,7 +92,7 @@ func (p *probe) killEach(c killedCall) {
 			}
 		})
 	}
-	if tried < len(plan.moments) {
+	if tried < len(plan.moments) && tried != p.o.Kills {
 		p.note("%s was killed at %d of %d moments, chosen by the seed: the time for it was over", c.command, tried, len(plan.moments))
 	}
 	p.report(wrong, tried)

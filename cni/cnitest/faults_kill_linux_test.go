@@ -66,6 +66,21 @@ func TestKilledADD(t *testing.T) {
 	require.Contains(t, o.Seen, "(change 1 of 3), and likewise at 2 more moments: DEL fails: exit status 1")
 }
 
+// TestKills: as many as the options say, and each is followed by a DEL, and by another one
+// for the ADD that shows that all is well.
+func TestKills(t *testing.T) {
+	t.Parallel()
+	count := filepath.Join(t.TempDir(), "count")
+	target := filing(t, "echo ID >DIR/new-ID; mv DIR/new-ID DIR/ID", "rm -f DIR/ID DIR/new-ID; echo >>"+count)
+	r, err := Examine(t.Context(), target, Options{Run: "^faults/killed-add$", Seed: 1, Kills: 2})
+	require.NoError(t, err)
+	require.Equal(t, Kept, r.Outcomes[0].Verdict, r.Outcomes[0].Seen)
+	require.Empty(t, r.Notes, "it was asked for")
+	dels, err := os.ReadFile(count)
+	require.NoError(t, err)
+	require.Len(t, dels, 1+2*2)
+}
+
 func TestKilledDEL(t *testing.T) {
 	t.Parallel()
 	const add = "touch DIR/lease-ID DIR/ID"

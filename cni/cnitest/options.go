@@ -21,6 +21,10 @@ type Options struct {
 	Progress  io.Writer     // gets a line before each case; nil: none
 	Strict    bool          // a rule that should be kept is [Broken] like one that must, not [Warned]
 
+	// Kills is at how many moments ADD and DEL are killed, chosen by the seed; default: at
+	// all, as long as it takes no more than ten seconds each.
+	Kills int
+
 	// Parallel examines cases at once, which takes half the time or less: most of it is
 	// spent waiting for the kernel. It is for plugins that keep all they have in the
 	// namespaces that they are given and in [Placeholder]; whatever else a plugin keeps,

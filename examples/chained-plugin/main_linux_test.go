@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 		Path:    []string{executable(t, "chained-plugin", "github.com/cnikit/cnikit/examples/chained-plugin")},
 		Config:  []byte(`{"name": "net", "type": "chained-plugin", "stateDir": "{{dir}}", "settings": {"ipv4/conf/rp_filter": "2", "ipv4/conf/arp_notify": "1"}}`),
 		Profile: cnitest.ProfileChained,
-	}, cnitest.Options{Parallel: true})
+	}, cnitest.Options{Parallel: true, Kills: testenv.Scale(t, 8)})
 }
 
 // executable returns a directory with a program of this repository.

@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 		Path:    []string{plugins(t)},
 		Config:  []byte(`{"name": "pods", ` + entry("{{dir}}") + `}`),
 		Profile: cnitest.ProfileMeta,
-	}, cnitest.Options{Parallel: true})
+	}, cnitest.Options{Parallel: true, Kills: testenv.Scale(t, 8)})
 }
 
 // plugins is a directory with the executables.
