@@ -99,6 +99,52 @@ func TestTooManyFunctions(t *testing.T) {
 	require.ErrorContains(t, err, `hook "acme/last" at entrypoint "entry": the program would have 257 functions of 256; here are 2 of them`)
 }
 
+// callChain returns a program that calls a function that calls a function, and so on, n functions in all.
+func callChain(n int) *ebpf.CollectionSpec {
+	spec := program(ebpf.XDP, 0, -1)
+	var insns asm.Instructions
+	for i := range n {
+		first := asm.Mov.Imm(asm.R0, -1).WithSymbol(fmt.Sprintf("f%d", i))
+		insns = append(insns, first)
+		if i < n-1 {
+			insns = append(insns, asm.Call.Label(fmt.Sprintf("f%d", i+1)))
+		}
+		insns = append(insns, asm.Return())
+	}
+	spec.Programs["entry"].Instructions = insns
+	return spec
+}
+
+// Eight functions can be active at once. Pasted code has one less.
+func TestDepthOfCalls(t *testing.T) {
+	small := datapath.Options{Features: datapath.Features{SmallFrames: true}}
+	plan := func(n int, c datapath.Composition) error {
+		h := hook(datapath.Pre, "a", callChain(n))
+		h.Composition = c
+		_, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{h}, small)
+		return err
+	}
+	require.NoError(t, plan(8, datapath.Pasted))
+	require.NoError(t, plan(7, datapath.Called))
+	require.ErrorContains(t, plan(9, datapath.Pasted), `hook "acme/a" at entrypoint "entry": 9 functions would be active at once of 8`)
+	require.ErrorContains(t, plan(8, datapath.Called), "9 functions would be active at once of 8: inline functions of it")
+}
+
+// Programs that can be interrupted on their processor count with a lock, others without.
+func TestCountersLockWhereTheyMust(t *testing.T) {
+	for typ, locked := range map[ebpf.ProgramType]bool{ebpf.XDP: false, ebpf.SchedCLS: false, ebpf.CGroupSKB: true, ebpf.SkLookup: true} {
+		plan, err := datapath.NewPlan(program(typ, 0, 1), []datapath.Hook{hook(datapath.Pre, "a", program(typ, 0, 1))}, datapath.Options{Counters: true})
+		require.NoError(t, err)
+		atomic := 0
+		for _, ins := range plan.Build().Programs["entry"].Instructions {
+			if ins.OpCode.Mode() == asm.AtomicMode && ins.OpCode.Class() == asm.StXClass {
+				atomic++
+			}
+		}
+		assert.Equal(t, locked, atomic > 0, typ)
+	}
+}
+
 func TestErrorsNameTheWayOut(t *testing.T) {
 	const xdp = ebpf.XDP
 	with := func(change func(h *datapath.Hook)) datapath.Hook {

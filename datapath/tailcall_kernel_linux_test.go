@@ -32,7 +32,9 @@ func tailCalling(kind programKind, way string, falls, last int32) *ebpf.Collecti
 		spec.Programs[name] = &ebpf.ProgramSpec{Name: name, Type: kind.typ, AttachType: kind.attach, License: "MIT", Instructions: slices.Concat(parts...)}
 	}
 	keep := asm.Instructions{asm.Mov.Reg(asm.R6, asm.R1)}
-	returns := func(verdict int32) asm.Instructions { return asm.Instructions{asm.Mov.Imm(asm.R0, verdict), asm.Return()} }
+	returns := func(verdict int32) asm.Instructions {
+		return asm.Instructions{asm.Mov.Imm(asm.R0, verdict), asm.Return()}
+	}
 	add("last", returns(last))
 	add("between", keep, tailCallTo(0), returns(falls))
 	add("again", keep, tailCallTo(2), returns(falls))

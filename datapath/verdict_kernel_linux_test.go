@@ -108,7 +108,10 @@ func TestVerdicts(t *testing.T) {
 			t.Run(kind.name+"/"+tc.name, func(t *testing.T) {
 				for _, composition := range []datapath.Composition{datapath.Pasted, datapath.Called} {
 					for _, o := range []datapath.Options{{}, {CallOriginal: true}, {Counters: true}, {Counters: true, CallOriginal: true}} {
-						t.Run(fmt.Sprintf("%v counted %v original called %v", composition, o.Counters, o.CallOriginal), func(t *testing.T) { tc.run(t, kind, composition, o) })
+						for _, greedy := range []bool{false, true} {
+							name := fmt.Sprintf("%v counted %v original called %v greedy %v", composition, o.Counters, o.CallOriginal, greedy)
+							t.Run(name, func(t *testing.T) { tc.run(t, kind, composition, o, greedy) })
+						}
 					}
 				}
 			})
@@ -116,8 +119,21 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func (tc *verdictCase) run(t *testing.T, kind programKind, composition datapath.Composition, o datapath.Options) {
+// spend uses all registers that survive calls, and stack, so that pasted code leaves nothing to its surroundings.
+func spend() asm.Instructions {
+	insns := asm.Instructions{asm.StoreImm(asm.RFP, -8, 99, asm.Word), asm.StoreImm(asm.RFP, -64, 99, asm.Word)}
+	for r := asm.R6; r <= asm.R9; r++ {
+		insns = append(insns, asm.Mov.Imm(r, 99))
+	}
+	return insns
+}
+
+func (tc *verdictCase) run(t *testing.T, kind programKind, composition datapath.Composition, o datapath.Options, greedy bool) {
 	trace := datapathtest.NewTrace(t)
+	spec := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"entry": {
+		Name: "entry", Type: kind.typ, AttachType: kind.attach, License: "MIT",
+		Instructions: append(trace.Record('*'), asm.Mov.Imm(asm.R0, tc.original), asm.Return()),
+	}}}
 	var hooks []datapath.Hook
 	for i, s := range tc.hooks {
 		hooks = append(hooks, datapath.Hook{
@@ -125,10 +141,15 @@ func (tc *verdictCase) run(t *testing.T, kind programKind, composition datapath.
 			Composition: composition, Proceed: s.proceed, AfterTermination: s.always,
 		})
 	}
-	spec := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"entry": {
-		Name: "entry", Type: kind.typ, AttachType: kind.attach, License: "MIT",
-		Instructions: append(trace.Record('*'), asm.Mov.Imm(asm.R0, tc.original), asm.Return()),
-	}}}
+	if greedy {
+		programs := []*ebpf.ProgramSpec{spec.Programs["entry"]}
+		for _, h := range hooks {
+			programs = append(programs, h.Collection.Programs["hook"])
+		}
+		for _, p := range programs {
+			p.Instructions = append(spend(), p.Instructions...)
+		}
+	}
 	plan, err := datapath.NewPlan(spec, hooks, o)
 	require.NoError(t, err)
 	built := plan.Build()
