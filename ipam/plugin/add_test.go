@@ -119,17 +119,21 @@ func TestAddRequested(t *testing.T) {
 // command but those that clean up, and nothing stays behind.
 func TestConfigRefused(t *testing.T) {
 	for want, c := range map[string]struct{ ipam, other string }{
-		`ipam.subnet="10.1.0.5/24": has host bits set; write 10.1.0.0/24`:                              {`"subnet":"10.1.0.5/24"`, ""},
-		`ipam.gateway="10.2.0.1": is outside the subnet 10.1.0.0/24; name an address of the subnet`:    {`"subnet":"10.1.0.0/24","gateway":"10.2.0.1"`, ""},
-		`ipam.ranges[1][0].rangeEnd="10.3.0.1": is outside the subnet`:                                 {`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/24","rangeEnd":"10.3.0.1"}]]`, ""},
-		`ipam.ranges[0][1].subnet="": is missing; name the subnet`:                                     {`"ranges":[[{"subnet":"10.1.0.0/24"},{}]]`, ""},
-		`ipam.ranges[0][1].subnet="fd00::/64": is of another address family`:                           {`"ranges":[[{"subnet":"10.1.0.0/24"},{"subnet":"fd00::/64"}]]`, ""},
-		`ipam.ranges[0][0].subnet="10.1.0.0/25": 10.1.0.1-10.1.0.126 overlaps 10.1.0.1-10.1.0.254`:     {`"subnet":"10.1.0.0/24","ranges":[[{"subnet":"10.1.0.0/25"}]]`, ""},
-		`ipam.ranges[1]=[]: range set is empty; give it at least one range`:                            {`"ranges":[[{"subnet":"10.1.0.0/24"}],[]]`, ""},
-		`runtimeConfig.ipRanges[0][0].subnet="x": is not a subnet in CIDR form`:                        {`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ipRanges":[[{"subnet":"x"}]]}`},
-		`ipam.routes=[{"dst":"default"}]: routes[0].dst: "default" is not an IP address with a prefix`: {`"subnet":"10.1.0.0/24","routes":[{"dst":"default"}]`, ""},
-		`ipam.routes={}: routes: is {}, want a list of objects; write routes such as`:                  {`"subnet":"10.1.0.0/24","routes":{}`, ""},
-		`ipam.dataDir="networks": is not an absolute path; write one such as /var/lib/cni/networks`:    {`"subnet":"10.1.0.0/24","dataDir":"networks"`, ""},
+		`ipam.subnet="10.1.0.5/24": has host bits set; write 10.1.0.0/24`:                                {`"subnet":"10.1.0.5/24"`, ""},
+		`ipam.gateway="10.2.0.1": is outside the subnet 10.1.0.0/24; name an address of the subnet`:      {`"subnet":"10.1.0.0/24","gateway":"10.2.0.1"`, ""},
+		`ipam.ranges[1][0].rangeEnd="10.3.0.1": is outside the subnet`:                                   {`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/24","rangeEnd":"10.3.0.1"}]]`, ""},
+		`ipam.ranges[0][1].subnet="": is missing; name the subnet`:                                       {`"ranges":[[{"subnet":"10.1.0.0/24"},{}]]`, ""},
+		`ipam.ranges[0][1].subnet="fd00::/64": is of another address family`:                             {`"ranges":[[{"subnet":"10.1.0.0/24"},{"subnet":"fd00::/64"}]]`, ""},
+		`ipam.ranges[0][0].subnet="10.1.0.0/25": 10.1.0.1-10.1.0.126 overlaps 10.1.0.1-10.1.0.254`:       {`"subnet":"10.1.0.0/24","ranges":[[{"subnet":"10.1.0.0/25"}]]`, ""},
+		`ipam.ranges[1]=[]: range set is empty; give it at least one range`:                              {`"ranges":[[{"subnet":"10.1.0.0/24"}],[]]`, ""},
+		`runtimeConfig.ipRanges[0][0].subnet="x": is not a subnet in CIDR form`:                          {`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ipRanges":[[{"subnet":"x"}]]}`},
+		`ipam.routes=[{"dst":"default"}]: routes[0].dst: "default" is not an IP address with a prefix`:   {`"subnet":"10.1.0.0/24","routes":[{"dst":"default"}]`, ""},
+		`ipam.routes={}: routes: is {}, want a list of objects; write routes such as`:                    {`"subnet":"10.1.0.0/24","routes":{}`, ""},
+		`ipam.exclude="10.2.0.0/30": is not inside the subnet 10.1.0.0/24; exclude a part of the subnet`: {`"subnet":"10.1.0.0/24","exclude":["10.1.0.4","10.2.0.0/30"]`, ""},
+		`ipam.ranges[0][0].exclude="x": is neither an address nor a subnet`:                              {`"ranges":[[{"subnet":"10.1.0.0/24","exclude":["x"]}]]`, ""},
+		`ipam.quarantine="5": is not a duration; write a number and its unit, such as "30s"`:             {`"subnet":"10.1.0.0/24","quarantine":"5"`, ""},
+		`ipam.quarantine="-5s": is not a duration`:                                                       {`"subnet":"10.1.0.0/24","quarantine":"-5s"`, ""},
+		`ipam.dataDir="networks": is not an absolute path; write one such as /var/lib/cni/networks`:      {`"subnet":"10.1.0.0/24","dataDir":"networks"`, ""},
 	} {
 		t.Run(want, func(t *testing.T) {
 			n := newNetwork(t)
@@ -150,6 +154,44 @@ func TestConfigRefused(t *testing.T) {
 			require.NoError(t, n.do(t, cni.CommandDel, "a", config))
 			require.NoError(t, n.do(t, cni.CommandGC, "a", strings.TrimSuffix(config, "}")+`,"cni.dev/valid-attachments":[]}`))
 		})
+	}
+}
+
+func TestExclude(t *testing.T) {
+	n := newNetwork(t)
+	config := n.config(`"ranges":[[{"subnet":"10.1.0.0/24","exclude":["10.1.0.2","10.1.0.4/31"]}],[{"subnet":"fd00::/64","exclude":["fd00::/120"]}]]`,
+		`"runtimeConfig":{"ipRanges":[[{"subnet":"10.2.0.0/24","exclude":["10.2.0.0/25"]}]]}`)
+	assert.Equal(t, []string{"10.2.0.128/24", "10.1.0.3/24", "fd00::100/64"}, n.add(t, "a", config))
+	assert.Equal(t, []string{"10.2.0.129/24", "10.1.0.6/24", "fd00::101/64"}, n.add(t, "b", config))
+	_, err := n.call(t, cni.CommandAdd, "c", config, "IP=10.1.0.5")
+	requireCode(t, cni.CodeInvalidConfig, err)
+	assert.ErrorContains(t, err, "10.1.0.5")
+}
+
+func TestQuarantine(t *testing.T) {
+	n := newNetwork(t)
+	config := n.config(`"subnet":"10.1.0.0/30","quarantine":"1h"`)
+	require.Equal(t, []string{"10.1.0.2/30"}, n.add(t, "a", config))
+	require.NoError(t, n.do(t, cni.CommandDel, "a", config))
+	requireCode(t, cni.CodeNotAvailable, n.do(t, cni.CommandStatus, "", config))
+	_, err := n.call(t, cni.CommandAdd, "b", config)
+	requireCode(t, cni.CodeNotAvailable, err)
+	assert.Empty(t, n.leases(t))
+	assert.Equal(t, []string{"10.1.0.2/30"}, n.add(t, "c", config, "IP=10.1.0.2"), "whoever asks for it gets it")
+	require.NoError(t, n.do(t, cni.CommandDel, "c", config))
+	assert.Equal(t, []string{"10.1.0.2/30"}, n.add(t, "d", n.config(`"subnet":"10.1.0.0/30"`)), "without the key nothing rests")
+}
+
+func TestRefuseDuplicate(t *testing.T) {
+	n := newNetwork(t)
+	config := n.config(dualStack + `,"refuseDuplicate":true`)
+	n.add(t, "a", config)
+	before := n.files(t)
+	for _, args := range []string{"", "IP=10.1.0.2", "IP=10.1.0.9"} {
+		_, err := n.call(t, cni.CommandAdd, "a", config, args)
+		requireCode(t, cni.CodeInvalidConfig, err)
+		assert.ErrorContains(t, err, "a/eth0")
+		assert.Equal(t, before, n.files(t), "the first ADD keeps what it has")
 	}
 }
 

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/ipam"
@@ -34,14 +36,38 @@ type IPAM struct {
 	Routes     json.RawMessage `json:"routes"`     // list of routes, in the form of a result
 	ResolvConf string          `json:"resolvConf"` // path of a resolv.conf(5) to report as DNS settings; default none
 	DataDir    string          `json:"dataDir"`    // absolute path; default hostlocal.DefaultDataDir
+
+	// Quarantine is how long a released address rests before it is given out again
+	// unasked, in the form of [time.ParseDuration], such as "5m"; default none.
+	Quarantine string `json:"quarantine"`
+	// RefuseDuplicate makes an ADD fail for an attachment that has its addresses
+	// already, as host-local does. Without it, the ADD gives the same addresses.
+	RefuseDuplicate bool `json:"refuseDuplicate"`
 }
 
 // Range is a range as it is written, see [ipam.ParseRange].
 type Range struct {
-	Subnet     string `json:"subnet"`
-	RangeStart string `json:"rangeStart"`
-	RangeEnd   string `json:"rangeEnd"`
-	Gateway    string `json:"gateway"`
+	Subnet     string   `json:"subnet"`
+	RangeStart string   `json:"rangeStart"`
+	RangeEnd   string   `json:"rangeEnd"`
+	Gateway    string   `json:"gateway"`
+	Exclude    []string `json:"exclude"` // addresses and subnets that are never given out; host-local has no such key
+}
+
+// parse returns the range, normalized but for its exclusions.
+func (r Range) parse() (ipam.Range, error) {
+	parsed, err := ipam.ParseRange(r.Subnet, r.RangeStart, r.RangeEnd, r.Gateway)
+	if err != nil {
+		return ipam.Range{}, err
+	}
+	for _, text := range r.Exclude {
+		excluded, err := ipam.ParseExclude(text)
+		if err != nil {
+			return ipam.Range{}, err
+		}
+		parsed.Exclude = append(parsed.Exclude, excluded)
+	}
+	return parsed, nil
 }
 
 // RuntimeConfig holds the capabilities ipRanges and ips.
@@ -65,7 +91,10 @@ func (c Config) Validate() error {
 		return &cni.FieldError{Key: "ipam.dataDir", Value: d, Reason: "is not an absolute path",
 			Fix: "write one such as " + hostlocal.DefaultDataDir + ", which is the default"}
 	}
-	if _, err := c.rangeSets(); err != nil {
+	if _, err := c.PoolOptions(); err != nil {
+		return err
+	}
+	if _, err := c.RangeSets(); err != nil {
 		return err
 	}
 	if _, err := c.requested(); err != nil {
@@ -75,10 +104,35 @@ func (c Config) Validate() error {
 	return err
 }
 
-// rangeSets returns the range sets in host-local's order: those of the runtime,
-// the single range, those of the configuration. The order decides which file
-// remembers the last reserved address of a set.
-func (c Config) rangeSets() ([]ipam.RangeSet, error) {
+// Store returns the store of a network in the directory of the configuration. It
+// keeps the times of release for as long as the quarantine lasts; one that cannot be
+// read, which [Config.Validate] reports, is none: cleaning up needs no quarantine.
+func (c Config) Store(network string) (*hostlocal.Store, error) {
+	o, _ := c.PoolOptions()
+	return hostlocal.New(cmp.Or(c.IPAM.DataDir, hostlocal.DefaultDataDir), network, hostlocal.Options{Rest: o.Quarantine})
+}
+
+// PoolOptions returns quarantine and refusal of duplicates. An error is a
+// [*cni.FieldError].
+func (c Config) PoolOptions() (ipam.PoolOptions, error) {
+	o := ipam.PoolOptions{RefuseHeld: c.IPAM.RefuseDuplicate}
+	text := c.IPAM.Quarantine
+	if text == "" {
+		return o, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < 0 {
+		return o, &cni.FieldError{Key: "ipam.quarantine", Value: text, Reason: "is not a duration",
+			Fix: `write a number and its unit, such as "30s" or "5m"`}
+	}
+	o.Quarantine = d
+	return o, nil
+}
+
+// RangeSets returns the normalized range sets in host-local's order: those of the
+// runtime, the single range, those of the configuration. The order decides which
+// file remembers the last reserved address of a set. An error is a [*cni.FieldError].
+func (c Config) RangeSets() ([]ipam.RangeSet, error) {
 	p := setParser{}
 	for i, ranges := range c.RuntimeConfig.IPRanges {
 		p.add(fmt.Sprintf("runtimeConfig.ipRanges[%d]", i), ranges)

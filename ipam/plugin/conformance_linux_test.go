@@ -12,7 +12,7 @@ import (
 	"github.com/cnikit/cnikit/ipam/plugin"
 )
 
-// TestConformance: the plugin keeps the specification, as a program with its default
+// TestConformance: the plugin keeps the specification, without a warning, as a program with its default
 // configuration and in this process with addresses of both families.
 func TestConformance(t *testing.T) {
 	testenv.NetAdmin(t)
@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 		target.Path = []string{t.TempDir()}
 		program := testenv.Build(t, "github.com/cnikit/cnikit/examples/bridge-vxlan/ipam")
 		require.NoError(t, os.Symlink(program, filepath.Join(target.Path[0], plugin.Type)))
-		cnitest.Run(t, target, cnitest.Options{})
+		cnitest.Run(t, target, cnitest.Options{Strict: true})
 	})
 	t.Run("handler", func(t *testing.T) {
 		cnitest.Run(t, cnitest.Target{
@@ -31,6 +31,6 @@ func TestConformance(t *testing.T) {
 				"type": "cnikit-ipam",
 				"ipam": {"type": "cnikit-ipam", "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]], "dataDir": "{{dir}}"}
 			}`),
-		}, cnitest.Options{})
+		}, cnitest.Options{Strict: true})
 	})
 }

@@ -2,7 +2,9 @@
 // executed or to be built into the plugin that delegates to it.
 //
 // [Plugin] is the finished one, of type "cnikit-ipam": its configuration and its
-// directory are those of the reference host-local plugin, see [Config]. [Over]
+// directory are those of the reference host-local plugin, see [Config]; it adds
+// exclusions, quarantine, and an answer to STATUS. What else differs is listed, with
+// reasons, in docs/host-local.md, which the test that compares the two writes. [Over]
 // serves any other allocator under a name of its own. The program of a plugin is
 // one line, cni.Main(plugin.Plugin().Handler()); built in, it is an entry of
 // [cni.Builtin].

@@ -1,7 +1,6 @@
 package plugin
 
 import (
-	"cmp"
 	"context"
 	"errors"
 
@@ -42,11 +41,12 @@ func Over(typ string, open Open) cni.Plugin[Config] {
 }
 
 func openHostLocal(r *cni.Request[Config], sets []ipam.RangeSet) (ipam.Allocator, error) {
-	store, err := hostlocal.New(cmp.Or(r.Config.IPAM.DataDir, hostlocal.DefaultDataDir), r.Network)
+	store, err := r.Config.Store(r.Network)
 	if err != nil {
 		return nil, cni.Errorf(cni.CodeInvalidConfig, "%w", err)
 	}
-	pool, err := ipam.NewPool(store, ipam.PoolOptions{}, sets...)
+	opts, _ := r.Config.PoolOptions() // Validate has refused a bad one, unless this cleans up
+	pool, err := ipam.NewPool(store, opts, sets...)
 	if err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func (s server) check(ctx context.Context, r *cni.Request[Config]) error {
 }
 
 func (s server) openWithRanges(r *cni.Request[Config]) (ipam.Allocator, []ipam.RangeSet, error) {
-	sets, err := r.Config.rangeSets()
+	sets, err := r.Config.RangeSets()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -26,6 +26,12 @@ func TestDel(t *testing.T) {
 		require.NoError(t, bare("a", "", n.config("")))
 		assert.Equal(t, []string{"10.1.0.3", "fd00:1::3"}, n.leases(t))
 	})
+	t.Run("del/without what lies beside the leases", func(t *testing.T) {
+		n.add(t, "c", config)
+		require.NoError(t, os.RemoveAll(filepath.Join(n.dataDir, ".cnikit")))
+		require.NoError(t, bare("c", "", n.config("")))
+		assert.Equal(t, []string{"10.1.0.3", "fd00:1::3"}, n.leases(t))
+	})
 	t.Run("del/idempotent", func(t *testing.T) {
 		require.NoError(t, bare("a", "/run/netns/gone", config))
 		require.NoError(t, n.do(t, cni.CommandDel, "unknown", config))

@@ -23,7 +23,7 @@ func (p *setParser) add(path string, ranges []Range) {
 	set := ipam.RangeSet{}
 	p.paths = append(p.paths, path)
 	for i, r := range ranges {
-		parsed, err := ipam.ParseRange(r.Subnet, r.RangeStart, r.RangeEnd, r.Gateway)
+		parsed, err := r.parse()
 		if err != nil {
 			p.err = p.locate(err, len(p.sets), i)
 			return
