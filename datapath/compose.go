@@ -213,7 +213,7 @@ func (e *entrypoint) live(kind Kind) []asm.Register {
 	if e.counters {
 		registers = append(registers, regCounters)
 	}
-	if kind == Post && e.skips() {
+	if kind == Post && e.skips {
 		registers = append(registers, regTerminated)
 	}
 	return registers
@@ -224,17 +224,19 @@ func (f *fragment) leaves(registers int) bool { return registers <= 4-f.savedReg
 
 // tight returns the first part for which the kernel's stack does not suffice, with the error that says why.
 func (e *entrypoint) tight(small bool) (*part, error) {
+	emptySlot := facts{graph: []node{{}}} // what replaces the function has a stack of its own
 	main := roundFrame(e.frame, small)
 	for _, p := range e.parts() {
 		above, callers := main, 1
-		switch p.composition {
-		case Slot:
-			continue
-		case Pasted: // its frame is in main's
-			above, callers = main-roundFrame(p.fragment.frame, small), 0
+		code := &emptySlot
+		if p.composition != Slot {
+			code = &p.fragment.facts
 		}
-		bytes, frames := p.fragment.depth(above, small)
-		switch room := p.fragment.tailRoom(small); {
+		if p.composition == Pasted { // its frame is in main's
+			above, callers = main-roundFrame(code.frame, small), 0
+		}
+		bytes, frames := code.depth(above, small)
+		switch room := code.tailRoom(small); {
 		case bytes > maxStack:
 			return p, e.partError(p, fmt.Sprintf("with it the stack would be %d bytes of %d", bytes, maxStack), "use less stack in it, or a map")
 		case frames+callers > maxDepth:

@@ -62,6 +62,8 @@ func TestChoiceOfComposition(t *testing.T) {
 		{"240 bytes above a tail call, before 6.9", tailCall(xdp, 0, 2), []datapath.Hook{hook(pre, "a", code(using(240))), hook(post, "b", code())}, datapath.Options{}, "a=called original=called b=pasted"},
 		{"the original's frame above a tail call", code(using(300)), []datapath.Hook{hook(pre, "a", tailCall(xdp, 0, -1))}, small, "a=called original=called"},
 		{"a large original with a full frame is too deep as a function, before 6.9", code(append(long(5000), using(512))...), []datapath.Hook{hook(post, "b", code())}, datapath.Options{}, "original=pasted b=pasted"},
+		{"480 bytes above a slot, before 6.9", code(), []datapath.Hook{hook(pre, "a", code(using(480))), hook(pre, "b", nil)}, datapath.Options{Features: datapath.Features{Freplace: true}}, "a=pasted b=slot original=in"},
+		{"a full frame above a slot, since", code(), []datapath.Hook{hook(pre, "a", code(using(512))), hook(pre, "b", nil)}, datapath.Options{Features: datapath.Features{Freplace: true, SmallFrames: true}}, "a=pasted b=slot original=in"},
 		{"and is one since", code(append(long(5000), using(512))...), []datapath.Hook{hook(post, "b", code())}, small, "original=called b=pasted"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -183,6 +185,7 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			"a verdict that no extension returns", program(ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, 1),
 			with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{-1} }), ext, "can return PROCEED(-1)", "take it from Proceed",
 		},
+		{"a full frame above a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Pasted, program(xdp, 0, -1, using(496)) }), datapath.Options{CallOriginal: true}, "would be 544 bytes of 512", "use less stack"},
 		{"an empty slot that cannot deny", nil, with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{1} }), ext, "XDP_DROP(1) is in its Proceed", "SlotsFailOpen"},
 		{"pasted tail call", nil, with(func(h *datapath.Hook) { h.Collection, h.Composition = tailCall(xdp, 0, -1), datapath.Pasted }), ext, "cannot be pasted", "ask for Called"},
 		{

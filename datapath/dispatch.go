@@ -117,7 +117,7 @@ func (m *mainCode) step(i int, p *part) {
 		return
 	}
 	h := m.hookOf(p)
-	if h.Kind == Post && !h.AfterTermination && m.skips() {
+	if h.Kind == Post && !h.AfterTermination && m.skips {
 		m.emit(asm.JNE.Imm(regTerminated, 0, labelStep(i+1)))
 	}
 	m.emit(asm.Mov.Reg(asm.R1, regContext))
@@ -190,7 +190,7 @@ func (m *mainCode) runOriginal() {
 	m.emit(asm.Mov.Reg(asm.R1, regContext))
 	m.run(o)
 	m.setVerdict(regVerdict)
-	if m.skips() {
+	if m.skips {
 		m.emit(asm.Mov.Imm(regTerminated, 0))
 	}
 }
@@ -209,7 +209,7 @@ func (m *mainCode) terminated() {
 	}
 	m.at(labelTerminated)
 	m.setVerdict(regVerdict)
-	if m.skips() {
+	if m.skips {
 		m.emit(asm.Mov.Imm(regTerminated, 1))
 	}
 	m.emit(asm.Ja.Label(labelStep(next)))

@@ -66,11 +66,12 @@ type Hook struct {
 	// Priority orders hooks that no constraint orders: lower first, equal ones by owner, then by name.
 	Priority int
 
-	// Collection and Program are the code. Hooks with the same *CollectionSpec share its maps and global variables.
-	// Without a collection the hook is a slot.
+	// Collection and Program are the code. Hooks with the same *CollectionSpec share its maps and global variables. The program is of the
+	// entrypoint's type or an Extension. Without a collection the hook is a slot.
 	Collection *ebpf.CollectionSpec
 	Program    string
 
+	// Composition asks for a way to get the code in. Of a Slot with a collection nothing is linked: the caller fills it.
 	Composition Composition
 
 	// Proceed are the verdicts of a pre or post hook after which the run goes on. None means the type's default: -1 for XDP and TC; 1 for the

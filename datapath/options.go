@@ -11,7 +11,7 @@ type Options struct {
 	// the type has one: a slot is emptied whenever its filler goes away.
 	SlotsFailOpen bool
 
-	// PasteLimit is the size, in instructions, from which code is called rather than pasted when the choice is free; zero means 512.
+	// PasteLimit is the size, in instructions, up to which code is pasted when the choice is free; zero means 512, a negative one that none is.
 	PasteLimit int
 
 	// CallOriginal makes the originals functions that are called, whatever they are. By default they are when they make tail calls or are large.

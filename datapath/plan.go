@@ -29,6 +29,7 @@ type entrypoint struct {
 	original part
 	main     *btf.Func // what the program is to the kernel
 	counters bool
+	skips    bool // some post hooks are skipped after a pre hook ended the run, others not, so that main has to remember it
 
 	shift int16 // bytes of main's stack that pasted code leaves alone
 	frame int   // bytes of main's stack
@@ -114,6 +115,7 @@ func (e *entrypoint) order(hooks []Hook) ([]Constraint, error) {
 			})
 		}
 	}
+	e.skips = skipsPosts(e.hooks)
 	return ignored, errors.Join(errs...)
 }
 
@@ -254,10 +256,10 @@ func (e *entrypoint) hookOf(p *part) *plannedHook {
 	return nil
 }
 
-// skips tells whether some post hooks, but not all after them, run after a pre hook ended the run, so that main has to remember it.
-func (e *entrypoint) skips() bool {
+// skipsPosts tells whether some post hooks, but not all after them, run after a pre hook ended the run.
+func skipsPosts(hooks []*plannedHook) bool {
 	after := false
-	for _, h := range e.hooks {
+	for _, h := range hooks {
 		if after && h.Kind == Post && !h.AfterTermination {
 			return true
 		}
