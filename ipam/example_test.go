@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/cnikit/cnikit/ipam"
 )
@@ -65,4 +66,69 @@ func ExamplePool_Status() {
 	// Output:
 	// <nil>
 	// true range set 0 (10.1.0.1-10.1.0.2): no free address: all 1 are taken; release stale leases (GC) or widen the range
+}
+
+// An owner can ask for an address; it gets that one or an error.
+func ExampleOptions() {
+	ctx := context.Background()
+	pool, _ := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{}), ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	want := ipam.Options{Requested: []netip.Addr{netip.MustParseAddr("10.1.0.50")}}
+	for _, id := range []string{"web", "db"} {
+		leases, err := pool.Allocate(ctx, ipam.Owner{ContainerID: id, IfName: "eth0"}, want)
+		fmt.Println(leases, errors.Is(err, ipam.ErrTaken))
+	}
+	// Output:
+	// [10.1.0.50/24 web/eth0] false
+	// [] true
+}
+
+// Parts of a subnet can be kept back, addresses can rest after their release, and an
+// owner that asks twice can be refused.
+func ExamplePoolOptions() {
+	ctx := context.Background()
+	routers, _ := ipam.ParseExclude("10.1.0.4/30")
+	pool, err := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{Rest: time.Hour}),
+		ipam.PoolOptions{Quarantine: time.Hour, RefuseHeld: true},
+		ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/29"), Exclude: []netip.Prefix{routers}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	web, db := ipam.Owner{ContainerID: "web", IfName: "eth0"}, ipam.Owner{ContainerID: "db", IfName: "eth0"}
+	fmt.Println(pool.Allocate(ctx, web, ipam.Options{}))
+	fmt.Println(pool.Allocate(ctx, web, ipam.Options{}))
+	fmt.Println(pool.Release(ctx, web))
+	fmt.Println(pool.Allocate(ctx, web, ipam.Options{}))
+	_, err = pool.Allocate(ctx, db, ipam.Options{})
+	var full *ipam.ExhaustedError
+	fmt.Println(errors.As(err, &full), full.Size, full.Resting, time.Until(full.Next) > 50*time.Minute)
+	// Output:
+	// [10.1.0.2/29 web/eth0] <nil>
+	// [] owner already holds an address: web/eth0 has 10.1.0.2; delete its attachment first
+	// <nil>
+	// [10.1.0.3/29 web/eth0] <nil>
+	// true 2 1 true
+}
+
+// A pool tells what is in use, also what a changed configuration has no place for.
+func ExamplePool_Usage() {
+	ctx := context.Background()
+	store := ipam.NewMemory(ipam.MemoryOptions{})
+	before, _ := ipam.NewPool(store, ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	for _, id := range []string{"web", "db", "cache"} {
+		_, _ = before.Allocate(ctx, ipam.Owner{ContainerID: id, IfName: "eth0"}, ipam.Options{})
+	}
+	after, _ := ipam.NewPool(store, ipam.PoolOptions{}, ipam.RangeSet{
+		{Subnet: netip.MustParsePrefix("10.1.0.0/24"), Start: netip.MustParseAddr("10.1.0.4"), End: netip.MustParseAddr("10.1.0.9")},
+		{Subnet: netip.MustParsePrefix("10.2.0.0/16")},
+	})
+	usage, err := after.Usage(ctx)
+	fmt.Print(usage)
+	fmt.Println(usage.Sets[0].Free(), err)
+	// Output:
+	// set 0: 10.1.0.4-10.1.0.9: 1 of 6 used
+	// set 0: 10.2.0.1-10.2.255.254: 0 of 65533 used
+	// outside: 10.1.0.2/32 web/eth0
+	// outside: 10.1.0.3/32 db/eth0
+	// 65538 <nil>
 }

@@ -83,8 +83,12 @@ func (t *tree) floor(addr netip.Addr) (found *run) {
 	return found
 }
 
-// holder returns the run that contains addr; nil when there is none.
+// holder returns the run that contains addr; nil when there is none, as for the zero
+// Addr.
 func (t *tree) holder(addr netip.Addr) *run {
+	if !addr.IsValid() {
+		return nil
+	}
 	if r := t.floor(addr); r != nil && !r.last.Less(addr) {
 		return r
 	}
@@ -111,37 +115,53 @@ func withoutFirst(r *run) *run {
 	return r.sum()
 }
 
+// resize moves the ends of a run of the tree, which must not pass another run.
+func (t *tree) resize(r *run, first, last netip.Addr) {
+	more := count(first, last) - count(r.first, r.last) // or less: it wraps around
+	for n := t.root; n != r; {
+		n.size += more
+		if r.first.Less(n.first) {
+			n = n.left
+		} else {
+			n = n.right
+		}
+	}
+	r.size += more
+	r.first, r.last = first, last
+}
+
 // add puts addr into the set and joins it with its neighbours. It must not be
 // there yet.
 func (t *tree) add(addr netip.Addr) {
-	first, last := addr, addr
-	if prev := addr.Prev(); prev.IsValid() {
-		if r := t.holder(prev); r != nil {
-			first = r.first
-			t.cut(r.first)
-		}
+	before, after := t.holder(addr.Prev()), t.holder(addr.Next())
+	switch {
+	case before == nil && after == nil:
+		t.insert(addr, addr, time.Time{})
+	case after == nil:
+		t.resize(before, before.first, addr)
+	case before == nil:
+		t.resize(after, addr, after.last)
+	default:
+		t.cut(after.first)
+		t.resize(before, before.first, after.last)
 	}
-	if next := addr.Next(); next.IsValid() {
-		if r := t.holder(next); r != nil {
-			last = r.last
-			t.cut(r.first)
-		}
-	}
-	t.insert(first, last, time.Time{})
 }
 
 // remove takes addr out of the set, if it is there.
 func (t *tree) remove(addr netip.Addr) {
 	r := t.holder(addr)
-	if r == nil {
-		return
-	}
-	t.cut(r.first)
-	if r.first != addr {
-		t.insert(r.first, addr.Prev(), r.at)
-	}
-	if r.last != addr {
-		t.insert(addr.Next(), r.last, r.at)
+	switch {
+	case r == nil:
+	case r.first == r.last:
+		t.cut(addr)
+	case addr == r.first:
+		t.resize(r, addr.Next(), r.last)
+	case addr == r.last:
+		t.resize(r, r.first, addr.Prev())
+	default:
+		last := r.last
+		t.resize(r, r.first, addr.Prev())
+		t.insert(addr.Next(), last, r.at)
 	}
 }
 
