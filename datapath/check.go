@@ -16,31 +16,31 @@ func check(spec *ebpf.CollectionSpec, h *Hook) error {
 	program := spec.Programs[h.Entrypoint]
 	switch {
 	case h.Owner == "" || h.Name == "":
-		return &refusal{"it lacks an owner or a name", "set Owner and Name"}
+		return &refusal{"lacks an owner or a name", "set Owner and Name"}
 	case strings.Contains(h.Owner, "/"):
-		return &refusal{"its owner holds a slash, which separates owner and name in constraints", "name the owner without one"}
+		return &refusal{"has an owner with a slash, which separates owner and name in constraints", "name the owner without one"}
 	case program == nil:
 		names := strings.Join(slices.Sorted(maps.Keys(spec.Programs)), ", ")
-		return &refusal{"the collection has no such program", "choose one of " + cmp.Or(names, "those of the collection, which has none")}
+		return &refusal{"is for an entrypoint that the collection does not have", "choose one of " + cmp.Or(names, "those of the collection, which has none")}
 	case h.Kind < Pre || h.Kind > Observer:
-		return &refusal{"it has no kind", "set Kind to Pre, Post or Observer"}
+		return &refusal{"has no kind", "set Kind to Pre, Post or Observer"}
 	case h.Composition < Auto || h.Composition > Slot:
-		return &refusal{"it has an unknown composition", "set Composition to Auto, Pasted, Called or Slot"}
+		return &refusal{"has an unknown composition", "set Composition to Auto, Pasted, Called or Slot"}
 	case h.Collection == nil && (h.Composition == Pasted || h.Composition == Called):
-		return &refusal{"it is to be " + h.Composition.String() + ", but brings no collection", "set Collection, or ask for a Slot"}
+		return &refusal{"is to be " + h.Composition.String() + ", but brings no collection", "set Collection, or ask for a Slot"}
 	case h.Kind == Observer && len(h.Proceed) > 0:
-		return &refusal{"it is an observer, whose verdict is ignored, and has a Proceed", "leave Proceed out, or make it a Post hook"}
+		return &refusal{"is an observer, whose verdict is ignored, and has a Proceed", "leave Proceed out, or make it a Post hook"}
 	case h.Kind != Post && h.AfterTermination:
-		return &refusal{"AfterTermination is for post hooks", "leave it out: pre hooks never run then, observers always do"}
+		return &refusal{"has AfterTermination, which is for post hooks", "leave it out: pre hooks never run then, observers always do"}
 	}
 	for _, target := range slices.Concat(h.Before, h.After) {
 		if owner, name, isHook := strings.Cut(target, "/"); owner == "" || isHook && name == "" {
-			return &refusal{fmt.Sprintf("its constraint %q names no hook", target), `write "owner" or "owner/name"`}
+			return &refusal{fmt.Sprintf("has the constraint %q, which names no hook", target), `write "owner" or "owner/name"`}
 		}
 	}
 	if _, ok := typeOf(program); !ok {
 		return &refusal{
-			fmt.Sprintf("there are no dispatchers for programs of type %s and attach type %s", program.Type, program.AttachType),
+			fmt.Sprintf("is for a program of type %s and attach type %s, for which there are no dispatchers", program.Type, program.AttachType),
 			"hook an XDP, TC, cgroup_skb, cgroup sock or sock_addr, sock_ops or sk_lookup program",
 		}
 	}
@@ -51,20 +51,20 @@ func check(spec *ebpf.CollectionSpec, h *Hook) error {
 func (e *entrypoint) checkCode(h *plannedHook) error {
 	program := h.Collection.Programs[h.Program]
 	if program == nil {
-		return &refusal{fmt.Sprintf("its collection has no program %q", h.Program), "set Program to one of " + strings.Join(slices.Sorted(maps.Keys(h.Collection.Programs)), ", ")}
+		return &refusal{fmt.Sprintf("has a collection without the program %q", h.Program), "set Program to one of " + strings.Join(slices.Sorted(maps.Keys(h.Collection.Programs)), ", ")}
 	}
 	switch {
 	case program.Type == ebpf.Extension || program.Type == ebpf.UnspecifiedProgram:
 		return nil
 	case !sameType(program, e.program):
-		return &refusal{fmt.Sprintf("its program is of type %s, and the entrypoint of type %s", program.Type, e.program.Type), "write the hook for the entrypoint's type, or as an Extension"}
+		return &refusal{fmt.Sprintf("has a program of type %s, and the entrypoint is of type %s", program.Type, e.program.Type), "write the hook for the entrypoint's type, or as an Extension"}
 	case e.typ.exact && program.AttachType != ebpf.AttachNone && program.AttachType != e.program.AttachType:
 		return &refusal{
-			fmt.Sprintf("its program is for attach type %s, and the entrypoint for %s, whose context has other fields", program.AttachType, e.program.AttachType),
+			fmt.Sprintf("has a program for attach type %s, and the entrypoint is for %s, whose context has other fields", program.AttachType, e.program.AttachType),
 			"write the hook for the entrypoint's attach type",
 		}
 	case program.Ifindex != 0 && program.Ifindex != e.program.Ifindex:
-		return &refusal{fmt.Sprintf("its program is for interface %d alone, and the entrypoint for interface %d", program.Ifindex, e.program.Ifindex), "leave Ifindex out"}
+		return &refusal{fmt.Sprintf("has a program for interface %d alone, and the entrypoint is for interface %d", program.Ifindex, e.program.Ifindex), "leave Ifindex out"}
 	}
 	return nil
 }

@@ -154,7 +154,7 @@ func (e *entrypoint) limitFunctions() error {
 	if total <= maxFunctions {
 		return nil
 	}
-	return e.partError(most, fmt.Sprintf("the program would have %d functions of %d; here are %d of them", total, maxFunctions, len(most.fragment.functions)),
+	return e.partError(most, fmt.Sprintf("has %d functions, and the program would have %d, of which the kernel takes %d", len(most.fragment.functions), total, maxFunctions),
 		"inline functions of it, or use fewer hooks that are not pasted")
 }
 
@@ -238,11 +238,11 @@ func (e *entrypoint) tight(small bool) (*part, error) {
 		bytes, frames := code.depth(above, small)
 		switch room := code.tailRoom(small); {
 		case bytes > maxStack:
-			return p, e.partError(p, fmt.Sprintf("with it the stack would be %d bytes of %d", bytes, maxStack), "use less stack in it, or a map")
+			return p, e.partError(p, fmt.Sprintf("makes the stack %d bytes, of which there are %d", bytes, maxStack), "use less stack in it, or a map")
 		case frames+callers > maxDepth:
-			return p, e.partError(p, fmt.Sprintf("%d functions would be active at once of %d", frames+callers, maxDepth), "inline functions of it")
+			return p, e.partError(p, fmt.Sprintf("makes %d functions active at once, of which the kernel takes %d", frames+callers, maxDepth), "inline functions of it")
 		case room >= 0 && above > room:
-			return p, e.partError(p, fmt.Sprintf("it makes tail calls, and %d bytes of stack would lie above it, of which %d are allowed", above, room),
+			return p, e.partError(p, fmt.Sprintf("makes tail calls, and %d bytes of stack would lie above it, of which %d are allowed", above, room),
 				"have what is pasted called instead")
 		}
 	}

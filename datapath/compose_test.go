@@ -98,7 +98,7 @@ func TestTooManyFunctions(t *testing.T) {
 
 	hooks[254].Composition = datapath.Called
 	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks, datapath.Options{})
-	require.ErrorContains(t, err, `hook "acme/last" at entrypoint "entry": the program would have 257 functions of 256; here are 2 of them`)
+	require.ErrorContains(t, err, `hook "acme/last" at entrypoint "entry": has 2 functions, and the program would have 257, of which the kernel takes 256`)
 }
 
 // callChain returns a program that calls a function that calls a function, and so on, n functions in all.
@@ -128,8 +128,8 @@ func TestDepthOfCalls(t *testing.T) {
 	}
 	require.NoError(t, plan(8, datapath.Pasted))
 	require.NoError(t, plan(7, datapath.Called))
-	require.ErrorContains(t, plan(9, datapath.Pasted), `hook "acme/a" at entrypoint "entry": 9 functions would be active at once of 8`)
-	require.ErrorContains(t, plan(8, datapath.Called), "9 functions would be active at once of 8: inline functions of it")
+	require.ErrorContains(t, plan(9, datapath.Pasted), `hook "acme/a" at entrypoint "entry": makes 9 functions active at once, of which the kernel takes 8`)
+	require.ErrorContains(t, plan(8, datapath.Called), "makes 9 functions active at once, of which the kernel takes 8: inline functions of it")
 }
 
 // Programs that can be interrupted on their processor count with a lock, others without.
@@ -162,18 +162,18 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 		options     datapath.Options
 		reason, fix string
 	}{
-		{"no name", nil, with(func(h *datapath.Hook) { h.Name = "" }), ext, "it lacks an owner or a name", "set Owner and Name"},
-		{"slash", nil, with(func(h *datapath.Hook) { h.Owner = "a/b" }), ext, "holds a slash", "without one"},
-		{"no entrypoint", nil, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "no such program", "choose one of entry"},
-		{"no kind", nil, with(func(h *datapath.Hook) { h.Kind = 0 }), ext, "it has no kind", "set Kind"},
+		{"no name", nil, with(func(h *datapath.Hook) { h.Name = "" }), ext, "lacks an owner or a name", "set Owner and Name"},
+		{"slash", nil, with(func(h *datapath.Hook) { h.Owner = "a/b" }), ext, "owner with a slash", "without one"},
+		{"no entrypoint", nil, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "that the collection does not have", "choose one of entry"},
+		{"no kind", nil, with(func(h *datapath.Hook) { h.Kind = 0 }), ext, "has no kind", "set Kind"},
 		{"unknown composition", nil, with(func(h *datapath.Hook) { h.Composition = 9 }), ext, "unknown composition", "Auto"},
-		{"constraint", nil, with(func(h *datapath.Hook) { h.After = []string{"x/"} }), ext, `its constraint "x/" names no hook`, "owner/name"},
+		{"constraint", nil, with(func(h *datapath.Hook) { h.After = []string{"x/"} }), ext, `has the constraint "x/", which names no hook`, "owner/name"},
 		{"no code to paste", nil, with(func(h *datapath.Hook) { h.Collection, h.Composition = nil, datapath.Pasted }), ext, "brings no collection", "ask for a Slot"},
-		{"observer with a mask", nil, with(func(h *datapath.Hook) { h.Kind, h.Proceed = datapath.Observer, []int32{1} }), ext, "it is an observer", "make it a Post hook"},
-		{"pre hook after the end", nil, with(func(h *datapath.Hook) { h.AfterTermination = true }), ext, "AfterTermination is for post hooks", "leave it out"},
-		{"no program", nil, with(func(h *datapath.Hook) { h.Program = "x" }), ext, `no program "x"`, "entry"},
-		{"type of the entrypoint", program(ebpf.Kprobe, 0, 0), with(func(*datapath.Hook) {}), ext, "no dispatchers for programs of type Kprobe", "hook an XDP"},
-		{"type of the hook", nil, with(func(h *datapath.Hook) { h.Collection = program(ebpf.SchedCLS, 0, -1) }), ext, "type SchedCLS, and the entrypoint of type XDP", "as an Extension"},
+		{"observer with a mask", nil, with(func(h *datapath.Hook) { h.Kind, h.Proceed = datapath.Observer, []int32{1} }), ext, "is an observer", "make it a Post hook"},
+		{"pre hook after the end", nil, with(func(h *datapath.Hook) { h.AfterTermination = true }), ext, "AfterTermination, which is for post hooks", "leave it out"},
+		{"no program", nil, with(func(h *datapath.Hook) { h.Program = "x" }), ext, `without the program "x"`, "entry"},
+		{"type of the entrypoint", program(ebpf.Kprobe, 0, 0), with(func(*datapath.Hook) {}), ext, "is for a program of type Kprobe", "hook an XDP"},
+		{"type of the hook", nil, with(func(h *datapath.Hook) { h.Collection = program(ebpf.SchedCLS, 0, -1) }), ext, "type SchedCLS, and the entrypoint is of type XDP", "as an Extension"},
 		{
 			"attach type of the hook", program(ebpf.CGroupSockAddr, ebpf.AttachCGroupInet4Connect, 1),
 			with(func(h *datapath.Hook) {
@@ -183,10 +183,10 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 		{"no extensions", nil, with(func(h *datapath.Hook) { h.Collection = nil }), datapath.Options{}, "no program extensions", "Features.Freplace"},
 		{
 			"a verdict that no extension returns", program(ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, 1),
-			with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{-1} }), ext, "can return PROCEED(-1)", "take it from Proceed",
+			with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{-1} }), ext, "proceeds with PROCEED(-1), which no program extension", "take it from Proceed",
 		},
-		{"a full frame above a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Pasted, program(xdp, 0, -1, using(496)) }), datapath.Options{CallOriginal: true}, "would be 544 bytes of 512", "use less stack"},
-		{"an empty slot that cannot deny", nil, with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{1} }), ext, "XDP_DROP(1) is in its Proceed", "SlotsFailOpen"},
+		{"a full frame above a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Pasted, program(xdp, 0, -1, using(496)) }), datapath.Options{CallOriginal: true}, "makes the stack 544 bytes, of which there are 512", "use less stack"},
+		{"an empty slot that cannot deny", nil, with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{1} }), ext, "proceeds with XDP_DROP(1), which a slot returns", "SlotsFailOpen"},
 		{"pasted tail call", nil, with(func(h *datapath.Hook) { h.Collection, h.Composition = tailCall(xdp, 0, -1), datapath.Pasted }), ext, "cannot be pasted", "ask for Called"},
 		{
 			"pasted frame above a tail call", tailCall(xdp, 0, 2),
@@ -214,7 +214,7 @@ func TestSlotsOfAProgramInAnArray(t *testing.T) {
 	spec := tailCall(ebpf.XDP, 0, 2)
 	spec.Maps["progs"].Contents = []ebpf.MapKV{{Key: uint32(0), Value: "entry"}}
 	_, err := datapath.NewPlan(spec, []datapath.Hook{hook(datapath.Pre, "a", nil)}, datapath.Options{Features: datapath.Features{Freplace: true}})
-	require.ErrorContains(t, err, `hook "acme/a" at entrypoint "entry": the map "progs" holds the entrypoint for tail calls`)
+	require.ErrorContains(t, err, `hook "acme/a" at entrypoint "entry": is a slot of a program that the map "progs" holds for tail calls`)
 	_, err = datapath.NewPlan(spec, []datapath.Hook{hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))}, datapath.Options{})
 	require.NoError(t, err)
 }
@@ -232,7 +232,7 @@ func TestErrorsAreJoined(t *testing.T) {
 	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{twice, twice}, datapath.Options{})
 	var e *datapath.HookError
 	require.ErrorAs(t, err, &e)
-	assert.Equal(t, "another hook has the same owner and name", e.Reason)
+	assert.Equal(t, "has the owner and name of another hook", e.Reason)
 	assert.False(t, errors.As(err, new(*datapath.CycleError)))
 }
 
@@ -243,5 +243,5 @@ func TestAnInstrumentedEntrypointIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	built := plan.Build()
 	_, err = datapath.NewPlan(built, []datapath.Hook{hook(datapath.Pre, "b", program(ebpf.XDP, 0, -1))}, datapath.Options{})
-	require.ErrorContains(t, err, `its function "dp_pre_0" has a name that is reserved`)
+	require.ErrorContains(t, err, `has the function "dp_pre_0", whose name is reserved`)
 }

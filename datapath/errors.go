@@ -10,7 +10,7 @@ type HookError struct {
 	Entrypoint string
 	Owner      string // empty when the entrypoint itself is at fault
 	Hook       string // name of the hook
-	Reason     string // the rule that is broken
+	Reason     string // the rule that is broken, as what the hook or entrypoint does: "has no kind"
 	Fix        string // a way out
 }
 

@@ -80,7 +80,7 @@ func sortOut(spec *ebpf.CollectionSpec, hooks []Hook) (map[string][]Hook, []erro
 		h := &hooks[i]
 		err := check(spec, h)
 		if id := [3]string{h.Entrypoint, h.Owner, h.Name}; err == nil && seen[id] {
-			err = &refusal{"another hook has the same owner and name", "give each its own name"}
+			err = &refusal{"has the owner and name of another hook", "give each its own name"}
 		} else {
 			seen[id] = true
 		}
@@ -125,7 +125,7 @@ const reserved = "dp_"
 // build links the code of the entrypoint, decides how it is put together and puts it into the collection.
 func (e *entrypoint) build(l *linker, o Options) error {
 	if e.counters && len(e.hooks) > countersMaxHooks {
-		return e.error(&refusal{fmt.Sprintf("its %d hooks are more than the %d that can be counted", len(e.hooks), countersMaxHooks), "leave Options.Counters out"})
+		return e.error(&refusal{fmt.Sprintf("has %d hooks, more than the %d that can be counted", len(e.hooks), countersMaxHooks), "leave Options.Counters out"})
 	}
 	if err := e.linkOriginal(l); err != nil {
 		return e.error(err)
@@ -160,7 +160,7 @@ func (e *entrypoint) linkOriginal(l *linker) error {
 	}
 	for _, name := range f.names {
 		if strings.HasPrefix(name, reserved) {
-			return &refusal{fmt.Sprintf("its function %q has a name that is reserved for generated ones", name), "instrument the collection from which it was built, or rename the function"}
+			return &refusal{fmt.Sprintf("has the function %q, whose name is reserved for generated ones", name), "instrument the collection from which it was built, or rename the function"}
 		}
 	}
 	e.original = part{fragment: f, symbol: reserved + "original"}

@@ -42,18 +42,18 @@ func (p *Plan) Slots() []SlotInfo {
 // checkSlot finds out what the slot returns while it is empty.
 func (e *entrypoint) checkSlot(spec *ebpf.CollectionSpec, h *plannedHook, o Options) error {
 	if !o.Features.Freplace {
-		return &refusal{"a hook without a collection is a slot, and the kernel has no program extensions", "set Features.Freplace if it has, or bring the hook's collection"}
+		return &refusal{"is a slot, and the kernel has no program extensions", "set Features.Freplace if it has, or bring the hook's collection"}
 	}
 	if array := arrayWith(spec, e.name); array != "" {
-		return &refusal{fmt.Sprintf("the map %q holds the entrypoint for tail calls, and the kernel replaces no functions of such programs", array), "bring the hook's collection"}
+		return &refusal{fmt.Sprintf("is a slot of a program that the map %q holds for tail calls, and the kernel replaces no functions of such programs", array), "bring the hook's collection"}
 	}
 	for _, verdict := range h.Proceed {
 		if e.typ.clamp.apply(verdict) != verdict {
-			return &refusal{"no program extension of this type can return " + e.typ.verdict(verdict), "take it from Proceed"}
+			return &refusal{"proceeds with " + e.typ.verdict(verdict) + ", which no program extension of this type can return", "take it from Proceed"}
 		}
 	}
 	if h.Kind != Observer && !o.SlotsFailOpen && e.typ.deny != e.typ.proceed && slices.Contains(h.Proceed, e.typ.deny) {
-		return &refusal{"while it is empty it should end the run, but " + e.typ.verdict(e.typ.deny) + " is in its Proceed", "take it from Proceed, or set Options.SlotsFailOpen"}
+		return &refusal{"proceeds with " + e.typ.verdict(e.typ.deny) + ", which a slot returns to end the run while it is empty", "take it from Proceed, or set Options.SlotsFailOpen"}
 	}
 	h.empty = e.typ.deny
 	if h.Kind == Observer || o.SlotsFailOpen || e.typ.deny == e.typ.proceed {
