@@ -97,6 +97,20 @@ func TestBlamesADDForFailing(t *testing.T) {
 	}
 }
 
+// TestBlamesTheSecondDEL: one that fails is no race, and no matter of prevResult.
+func TestBlamesTheSecondDEL(t *testing.T) {
+	t.Parallel()
+	testenv.NetAdmin(t)
+	r, err := cnitest.Examine(t.Context(), brokenTarget(t, "chained", "second-del-fails"), cnitest.Options{
+		Run: "^(del/repeated|concurrency/del-of-one|faults/previous-nonsense)$", Seed: 1,
+	})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"del/repeated"}, caught(r))
+	for _, id := range []string{"concurrency/del-of-one", "faults/previous-nonsense"} {
+		assert.Contains(t, skipped(r, id), "see del/repeated", id)
+	}
+}
+
 // TestBlamesDELForLeaving: what it leaves of one container it leaves of many.
 func TestBlamesDELForLeaving(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func brokenPlugins() []brokenPlugin {
 
 		b("chained", "del-prints", "del/succeeds"),
 		b("chained", "del-in-namespace-leaves-file", "del/leaves-nothing").so("faults/state-read-only"),
-		b("chained", "second-del-fails", "del/repeated").so("concurrency/del-of-one", "faults/previous-nonsense", "faults/state-read-only", "faults/killed-add", "faults/killed-del"),
+		b("chained", "second-del-fails", "del/repeated").so("faults/state-read-only", "faults/killed-add", "faults/killed-del"),
 		b("chained", "unknown-del-fails", "del/never-added"),
 		b("chained", "del-takes-all-of-the-container", "del/one-of-two"),
 		b("chained", "del-needs-namespace", "del/no-namespace"),

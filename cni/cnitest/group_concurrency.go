@@ -194,6 +194,10 @@ func concurrencyDelOfOne(p *probe) {
 	for range 4 {
 		requests = append(requests, p.request(cni.CommandDel, a))
 	}
-	p.allSucceeded("DELs of one attachment", p.runAtOnce(requests))
+	replies := p.runAtOnce(requests)
+	if slices.ContainsFunc(replies, func(r reply) bool { return !r.succeeded() }) {
+		p.needRepeatedDEL()
+	}
+	p.allSucceeded("DELs of one attachment", replies)
 	p.nothingLeftByDEL("after DELs of one attachment at once", before, a, bystander)
 }

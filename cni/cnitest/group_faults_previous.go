@@ -148,6 +148,7 @@ func previousNonsense(p *probe) {
 		}
 	}
 	if got := p.del(a); !got.succeeded() {
+		p.needRepeatedDEL()
 		p.fault("DEL with the right prevResult, after some that made no sense: %s", got)
 	}
 }

@@ -93,7 +93,7 @@ func (f *form) number(d document, at, key string) int {
 	n, ok := value.(json.Number)
 	number, err := strconv.ParseUint(string(n), 10, 31)
 	if !ok || err != nil {
-		f.fault("%s%s is %v, want an unsigned number", at, key, value)
+		f.fault("%s%s is %s, want an unsigned number", at, key, legible(value))
 		return -1
 	}
 	return int(number)
@@ -130,7 +130,7 @@ func (f *form) ip(at string, d document, interfaces int) {
 	case f.version >= "1.0.0" && version != nil:
 		f.fault("%sversion is not there in version %s", at, f.version)
 	case f.version < "1.0.0" && ok && version != want:
-		f.fault("%sversion is %v, want %q for %s", at, version, want, address)
+		f.fault("%sversion is %s, want %q for %s", at, legible(version), want, address)
 	}
 }
 
@@ -160,7 +160,7 @@ func (f *form) family(d document, key string) {
 func (f *form) prefix(d document, at, key string) (netip.Prefix, bool) {
 	p, err := netip.ParsePrefix(d.text(key))
 	if err != nil {
-		f.fault("%s%s is %v, want an address with a prefix length", at, key, d[key])
+		f.fault("%s%s is %s, want an address with a prefix length", at, key, legible(d[key]))
 	}
 	return p, err == nil
 }
@@ -171,7 +171,7 @@ func (f *form) addr(d document, at, key string) (netip.Addr, bool) {
 	}
 	a, err := netip.ParseAddr(d.text(key))
 	if err != nil {
-		f.fault("%s%s is %v, want an address", at, key, d[key])
+		f.fault("%s%s is %s, want an address", at, key, legible(d[key]))
 	}
 	return a, err == nil
 }
@@ -215,4 +215,12 @@ func newerKeys(d document, version string) (found []string) {
 	}
 	slices.Sort(found)
 	return found
+}
+
+// legible is a value as a person reads it.
+func legible(value any) string {
+	if value == nil {
+		return "missing"
+	}
+	return fmt.Sprint(value)
 }

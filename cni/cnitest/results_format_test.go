@@ -14,7 +14,7 @@ func TestResultFaults(t *testing.T) {
 		"0.2.0 family":      {"0.2.0", `{"cniVersion":"0.2.0","ip4":{"ip":"fd00::2/64"}}`, "other family"},
 		"0.2.0 nothing":     {"0.2.0", `{"cniVersion":"0.2.0"}`, "neither"},
 		"0.4.0":             {"0.4.0", `{"cniVersion":"0.4.0","interfaces":[{"name":"eth0"}],"ips":[{"version":"4","address":"10.1.0.2/24","interface":0}]}`, ""},
-		"0.4.0 no version":  {"0.4.0", `{"cniVersion":"0.4.0","ips":[{"address":"10.1.0.2/24"}]}`, `want "4"`},
+		"0.4.0 no version":  {"0.4.0", `{"cniVersion":"0.4.0","ips":[{"address":"10.1.0.2/24"}]}`, `ips[0].version is missing, want "4"`},
 		"0.4.0 old form":    {"0.4.0", `{"cniVersion":"0.4.0","ip4":{"ip":"10.1.0.2/24"}}`, "ip4 is not there"},
 		"1.0.0":             {"1.0.0", `{"cniVersion":"1.0.0","ips":[{"address":"fd00::2/64","gateway":"fd00::1"}],"dns":{"nameservers":["fd00::53"]}}`, ""},
 		"1.0.0 version":     {"1.0.0", `{"cniVersion":"1.0.0","ips":[{"version":"4","address":"10.1.0.2/24"}]}`, "version is not there"},

@@ -35,12 +35,29 @@ func concurrencyFaults() map[string]fault {
 			if !exists(recordOf(inv)) {
 				return next(inv)
 			}
-			time.Sleep(overlap)
+			meet(inv, "deleting")
 			if err := os.Remove(recordOf(inv)); err != nil {
 				return nil, cni.Errorf(100, "the record has vanished: %w", err)
 			}
 			return next(inv)
 		}),
+	}
+}
+
+// meet waits until another call does the same in this case, for a while.
+func meet(inv cni.Invocation, what string) {
+	dir := filepath.Dir(inv.NetNS)
+	mark, err := os.CreateTemp(dir, what)
+	if err != nil {
+		return // no namespace, and so no directory of the case
+	}
+	defer func() { _, _ = mark.Close(), os.Remove(mark.Name()) }()
+	for range 50 {
+		if calls, _ := filepath.Glob(filepath.Join(dir, what+"*")); len(calls) > 1 {
+			time.Sleep(overlap)
+			return
+		}
+		time.Sleep(overlap / 5)
 	}
 }
 
