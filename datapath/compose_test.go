@@ -219,6 +219,11 @@ func TestSlotsOfAProgramInAnArray(t *testing.T) {
 	require.NoError(t, err)
 }
 
+func TestNoCollection(t *testing.T) {
+	_, err := datapath.NewPlan(nil, nil, datapath.Options{})
+	require.ErrorContains(t, err, "plan hooks: no collection")
+}
+
 // Everything that is wrong is said at once.
 func TestErrorsAreJoined(t *testing.T) {
 	bad := hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))

@@ -49,6 +49,9 @@ type plannedHook struct {
 // now: set global variables before, or those of the collection that [Plan.Build] returns. Neither the collection nor the
 // hooks are changed. The error joins a [*HookError] for everything that is wrong and a [*CycleError] for each cycle.
 func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) {
+	if spec == nil {
+		return nil, errors.New("plan hooks: no collection: pass the one whose programs are to be hooked")
+	}
 	p := &Plan{linked: spec.Copy()}
 	byEntry, errs := sortOut(spec, hooks)
 	linker := newLinker(p.linked, spec)
