@@ -83,15 +83,6 @@ func TestReadingCreatesNothing(t *testing.T) {
 // What crashes and other programs leave in the directory.
 func TestForeignContent(t *testing.T) {
 	ctx := t.Context()
-	put := func(t *testing.T, s *Store, name, content string) {
-		t.Helper()
-		require.NoError(t, os.MkdirAll(s.dir, 0o755))
-		path := filepath.Join(s.dir, name)
-		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
-		old := time.Now().Add(-time.Minute)
-		require.NoError(t, os.Chtimes(path, old, old))
-	}
-
 	t.Run("torn/an empty or zeroed record is a free address", func(t *testing.T) {
 		s, p := newPool(t, "10.1.0.0/29")
 		put(t, s, "10.1.0.2", "")
