@@ -96,6 +96,9 @@ type call struct {
 	id      string
 	args    string
 	more    string // members of the document
+	// vague says that host-local does as much of it as a map's order has it, so that
+	// what a failure leaves is not compared.
+	vague bool
 }
 
 // outcome is what a command did, as text.
@@ -136,9 +139,11 @@ func (s setup) run(t *testing.T, e executable, c call) outcome {
 	if version == "" {
 		version = "1.1.0"
 	}
+	cwd, err := os.Getwd()
+	assert.NoError(t, err)
 	members := []string{
 		fmt.Sprintf(`"cniVersion":%q,"name":"net","type":"bridge"`, version),
-		fmt.Sprintf(`"ipam":{"type":"host-local","dataDir":%q%s}`, e.dataDir, prefixed(s.ipam)),
+		fmt.Sprintf(`"ipam":{"type":"host-local","dataDir":%q%s}`, e.dataDir, prefixed(strings.ReplaceAll(s.ipam, "{{cwd}}", cwd))),
 	}
 	for _, more := range []string{s.more, c.more} {
 		if more != "" {
@@ -154,6 +159,9 @@ func (s setup) run(t *testing.T, e executable, c call) outcome {
 	switch {
 	case errors.As(err, &failure):
 		o.answer, o.detail = "error", fmt.Sprintf("code %d: %s", failure.Code, failure.Msg)
+		if c.vague {
+			o.files = ""
+		}
 	case err != nil:
 		t.Errorf("%s, %s: %v", c.name, s.name, err)
 	case c.command == cni.CommandAdd:
