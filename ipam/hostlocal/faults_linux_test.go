@@ -2,11 +2,13 @@ package hostlocal
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -37,6 +39,16 @@ func TestReadOnly(t *testing.T) {
 		leases, err := p.Leases(t.Context(), owner("a"))
 		require.NoError(t, err, "check")
 		assert.Len(t, leases, 1)
+		assert.Equal(t, before, snapshot(t, s.dir))
+
+		s.boot = bootedAt("another", time.Now()) // the index is not valid, and cannot be made anew
+		require.NoError(t, p.Release(t.Context(), owner("unknown")), "del/unknown, without index")
+		leases, err = p.Leases(t.Context(), owner("a"))
+		require.NoError(t, err, "check, without index")
+		assert.Len(t, leases, 1)
+		require.NoError(t, p.Status(t.Context()))
+		_, err = p.Allocate(t.Context(), owner("b"), ipam.Options{})
+		require.ErrorIs(t, err, syscall.EROFS, "add, without index")
 		assert.Equal(t, before, snapshot(t, s.dir))
 
 		fresh, err := New(dir, "other", Options{})
@@ -132,4 +144,52 @@ func onTmpfs(t *testing.T, options string, fn func(dir string)) {
 		fn(dir)
 	}()
 	<-done
+}
+
+// Only the owner reads the index, whatever the umask; a directory that is not there is
+// made as the reference plugin makes it.
+func TestUmask(t *testing.T) {
+	for umask, want := range map[int]map[string]fs.FileMode{
+		0:     {"net": 0o755, "net/10.1.0.2": 0o600, ".cnikit/net": 0o700, ".cnikit/net/index": 0o600},
+		0o077: {"net": 0o700, "net/10.1.0.2": 0o600, ".cnikit/net": 0o700, ".cnikit/net/index": 0o600},
+	} {
+		old := syscall.Umask(umask)
+		s := newStore(t, Options{})
+		p := poolOver(t, s, "10.1.0.0/28")
+		allocate(t, p, "one")
+		syscall.Umask(old)
+		for name, mode := range want {
+			info, err := os.Stat(filepath.Join(filepath.Dir(s.dir), name))
+			require.NoError(t, err)
+			assert.Equal(t, mode, info.Mode().Perm(), "%s with umask %o", name, umask)
+		}
+	}
+}
+
+// A file system that gets full in the middle of the index costs the index, no lease.
+func TestFullForTheIndex(t *testing.T) {
+	testenv.Root(t)
+	var without, with bool
+	for blocks := 3; blocks < 12; blocks++ {
+		onTmpfs(t, fmt.Sprintf("size=%dk", 4*blocks), func(dir string) {
+			s, err := New(dir, "net", Options{})
+			require.NoError(t, err)
+			p := poolOver(t, s, "10.1.0.0/24")
+			if _, err := p.Allocate(t.Context(), owner("a"), ipam.Options{}); err != nil {
+				require.ErrorIs(t, err, syscall.ENOSPC)
+				return
+			}
+			requireTrue(t, s)
+			assert.NotEmpty(t, has(t, p, "a"))
+			assert.NoFileExists(t, s.indexPath()+".new")
+			if _, err := os.Stat(s.indexPath()); err == nil {
+				with = true
+			} else {
+				without = true
+			}
+			require.NoError(t, p.Release(t.Context(), owner("a")))
+			assertNoLease(t, s)
+		})
+	}
+	assert.True(t, without && with)
 }
