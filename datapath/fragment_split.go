@@ -110,6 +110,9 @@ func (l *layout) function(start, end int) (*function, error) {
 	f := &function{name: l.program[start].Symbol(), code: l.program[start:end:end], targets: make([]int, end-start), calls: make([]int, end-start)}
 	for i := range f.code {
 		f.targets[i], f.calls[i] = -1, -1
+		if setOf(registers(&f.code[i])...) > allRegisters {
+			return nil, &refusal{fmt.Sprintf("uses a register after r10 at instruction %d", start+i), "there is none: correct the instruction"}
+		}
 		if !isJump(&f.code[i]) {
 			continue
 		}

@@ -61,6 +61,7 @@ func TestSplitRefuses(t *testing.T) {
 	exit := asm.Return()
 	table := asm.Instruction{OpCode: asm.OpCode(asm.JumpClass) | asm.OpCode(asm.RegSource)}
 	for reason, code := range map[string]asm.Instructions{
+		"uses a register after r10 at instruction 1":          {asm.Mov.Imm(asm.R0, 0), asm.Mov.Imm(11, 0), exit},
 		"has no instructions":                                 {},
 		`has the symbol "twice" twice`:                        {asm.Mov.Imm(asm.R0, 0).WithSymbol("twice"), exit.WithSymbol("twice")},
 		`calls "gone", which its instructions do not contain`: {asm.Call.Label("gone"), exit},

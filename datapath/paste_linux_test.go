@@ -118,7 +118,7 @@ func assemble(t *testing.T, h host, c *ebpf.CollectionSpec, program string, way 
 
 // outcome is all that a run leaves behind.
 type outcome struct {
-	results []datapathtest.Result
+	results []string // verdicts and packets
 	maps    map[string]string
 }
 
@@ -135,7 +135,8 @@ func runAll(t *testing.T, spec *ebpf.CollectionSpec, program string, names map[s
 	collection := datapathtest.Load(t, spec)
 	o := outcome{maps: map[string]string{}}
 	for _, packet := range packets() {
-		o.results = append(o.results, datapathtest.Run(t, collection.Programs[program], packet))
+		result := datapathtest.Run(t, collection.Programs[program], packet)
+		o.results = append(o.results, fmt.Sprintf("%d %x", result.Verdict, result.Packet))
 	}
 	for name, key := range names {
 		o.maps[name] = dump(t, collection.Maps[key])
@@ -143,10 +144,10 @@ func runAll(t *testing.T, spec *ebpf.CollectionSpec, program string, names map[s
 	return o
 }
 
-// dump renders what a map holds; what it cannot iterate over is left out.
+// dump renders what a map holds; identifiers of maps and programs, which are others in each collection, are left out.
 func dump(t *testing.T, m *ebpf.Map) string {
 	t.Helper()
-	if m.Type() == ebpf.ProgramArray {
+	if m.Type() == ebpf.ProgramArray || m.Type() == ebpf.ArrayOfMaps {
 		return ""
 	}
 	entries := map[string]string{}

@@ -15,8 +15,9 @@ func setOf(registers ...asm.Register) registerSet {
 
 func (s registerSet) has(r asm.Register) bool { return s&(1<<r) != 0 }
 
-// What a call takes, r1 to r5, and what it overwrites.
+// What there is, what a call takes, r1 to r5, and what it overwrites.
 const (
+	allRegisters      registerSet = 1<<(asm.RFP+1) - 1
 	argumentRegisters registerSet = 0b111110
 	callerRegisters   registerSet = 0b111111
 )

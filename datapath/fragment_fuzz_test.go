@@ -1,0 +1,77 @@
+package datapath
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/datapath/datapathtest"
+)
+
+// FuzzFragment takes any bytes for a program: it is refused, or what is made of it is whole.
+func FuzzFragment(f *testing.F) {
+	for seed := range uint64(8) {
+		spec := datapathtest.Random(rand.New(rand.NewPCG(seed, 0)), hosts()[seed%2].random)
+		f.Add(encoded(f, spec.Programs[datapathtest.RandomProgram].Instructions), int16(8*seed))
+	}
+	f.Add(encoded(f, sample()), int16(16))
+	f.Fuzz(func(t *testing.T, code []byte, shift int16) {
+		program, err := asm.AppendInstructions(nil, bytes.NewReader(code), binary.LittleEndian, "linux")
+		if err != nil {
+			return
+		}
+		fragment, err := newFragment(program, "dp_")
+		if err != nil {
+			requireRefusal(t, err)
+			return
+		}
+		entry, err := fragment.called("dp_entry", hosts()[0].proto())
+		require.NoError(t, err)
+		requireWhole(t, append(entry, fragment.subs...))
+		if fragment.unpastable != "" {
+			return
+		}
+		keep := []asm.Register{asm.R6, asm.R7, asm.R8, asm.R9}[:4-fragment.savedRegisters]
+		body, err := fragment.pasted(shift&0x1f8, keep...)
+		if err != nil {
+			requireRefusal(t, err)
+			return
+		}
+		requireWhole(t, append(append(body, asm.Return()), fragment.subs...))
+	})
+}
+
+func encoded(t testing.TB, code asm.Instructions) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, append(asm.Instructions{}, code...).Marshal(&b, binary.LittleEndian))
+	return b.Bytes()
+}
+
+func requireRefusal(t *testing.T, err error) {
+	t.Helper()
+	var r *refusal
+	require.True(t, errors.As(err, &r), "an error without a way out: %v", err)
+}
+
+// requireWhole checks that code can be encoded and taken apart again.
+func requireWhole(t *testing.T, code asm.Instructions) {
+	t.Helper()
+	_, err := split(code)
+	require.NoError(t, err)
+	f, err := inspect(&ebpf.ProgramSpec{Instructions: code})
+	require.NoError(t, err)
+	require.NotEmpty(t, f.graph)
+	for i := range code {
+		if code[i].OpCode == asm.InvalidOpCode {
+			return
+		}
+	}
+	require.NoError(t, append(asm.Instructions{}, code...).Marshal(&bytes.Buffer{}, binary.LittleEndian))
+}
