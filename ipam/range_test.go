@@ -143,12 +143,19 @@ func TestRangeSetOrder(t *testing.T) {
 
 func FuzzParseRange(f *testing.F) {
 	for _, s := range []string{"10.1.2.0/24", "10.1.2.0/31", "1.2.3.4/32", "fd00::/64", "::/0", "0.0.0.0/0", "::ffff:1.2.3.0/120", "10.1.2.3/8", ""} {
-		f.Add(s, "", "", "")
-		f.Add(s, "10.1.2.3", "10.1.2.250", "10.1.2.254")
-		f.Add(s, "fd00::", "fd00::ffff", "fe80::1%lo")
+		f.Add(s, "", "", "", "")
+		f.Add(s, "10.1.2.3", "10.1.2.250", "10.1.2.254", "10.1.2.128/25")
+		f.Add(s, "fd00::", "fd00::ffff", "fe80::1%lo", "fd00::7")
 	}
-	f.Fuzz(func(t *testing.T, subnet, start, end, gateway string) {
+	f.Fuzz(func(t *testing.T, subnet, start, end, gateway, exclude string) {
 		r, err := ParseRange(subnet, start, end, gateway)
+		if err == nil && exclude != "" {
+			var x netip.Prefix
+			if x, err = ParseExclude(exclude); err == nil {
+				r.Exclude = append(r.Exclude, x)
+				r, err = r.Normalize()
+			}
+		}
 		if err != nil {
 			var re *RangeError
 			require.ErrorAs(t, err, &re, "every error has a key and a way out")
@@ -161,15 +168,23 @@ func FuzzParseRange(f *testing.F) {
 		again, err := r.Normalize()
 		require.NoError(t, err)
 		require.Equal(t, r, again, "normalizing twice changes nothing")
-		s := RangeSet{r}
-		require.NotZero(t, s.Size())
-		segments := r.segments([]netip.Addr{r.Gateway})
-		require.NotEmpty(t, segments, "a valid range has an address")
-		for _, g := range segments {
-			require.False(t, g.last.Less(g.first))
-			require.True(t, r.Contains(g.first) && r.Contains(g.last) && r.Subnet.Contains(g.first) && !g.contains(r.Gateway))
-		}
+		requireSegments(t, r)
 	})
+}
+
+// requireSegments checks what a valid range hands out.
+func requireSegments(t *testing.T, r Range) {
+	t.Helper()
+	require.NotZero(t, RangeSet{r}.Size())
+	segments := r.segments([]netip.Addr{r.Gateway})
+	require.NotEmpty(t, segments, "a valid range has an address")
+	for _, g := range segments {
+		require.False(t, g.last.Less(g.first))
+		require.True(t, r.Contains(g.first) && r.Contains(g.last) && r.Subnet.Contains(g.first) && !g.contains(r.Gateway))
+		for _, x := range r.Exclude {
+			require.False(t, x.Contains(g.first) || x.Contains(g.last) || g.contains(x.Addr()))
+		}
+	}
 }
 
 func addr(s string) netip.Addr {
