@@ -85,6 +85,7 @@ var table = []row{
 	{path: "datapath/datapathtest", own: append([]string{"datapath"}, fixtures...), third: []string{netlink, ebpf}, why: "a kit is imported by other people's tests: no assertion library becomes theirs"},
 
 	{path: "examples/...", own: []string{"public"}, why: "an example that needs an internal package shows a gap in the API"},
+	{path: "examples/order-hooks", own: []string{"public"}, third: []string{ebpf}, why: "hooks are values of the library that loads them"},
 	{path: "examples/bridge-vxlan/deploy/mkimage", own: []string{"public", "examples/bridge-vxlan/deploy/image"}, why: "the one example with a package of its own, which tests use without the command"},
 }
 
