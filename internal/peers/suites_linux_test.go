@@ -112,6 +112,10 @@ func pluginPackages() []string {
 	return pkgs
 }
 
+// tries is how often a spec may fail that passes with host-local: on a busy machine those
+// that wait for the network do now and then, whoever gives out the addresses.
+const tries = 3
+
 // compare runs one suite and looks at what fails.
 func (b bench) compare(t *testing.T, s suite) {
 	ours := b.run(t, "ours", s, nil)
@@ -123,6 +127,7 @@ func (b bench) compare(t *testing.T, s suite) {
 	}
 	reference := b.run(t, "reference", s, failed)
 	excepted := map[exception]int{}
+	var suspects []string
 	for _, name := range failed {
 		theirs, ran := reference[name]
 		require.True(t, ran, "the reference did not run %q", name)
@@ -130,18 +135,31 @@ func (b bench) compare(t *testing.T, s suite) {
 			continue
 		}
 		message := ours[name].Failure.Message
-		i := slices.IndexFunc(s.except, func(e exception) bool { return e.failure.MatchString(message) })
-		if !assert.GreaterOrEqual(t, i, 0, "passes with host-local, not with ours: %s\n%s", name, message) {
-			continue
+		if i := slices.IndexFunc(s.except, func(e exception) bool { return e.failure.MatchString(message) }); i >= 0 {
+			excepted[s.except[i]]++
+		} else {
+			suspects = append(suspects, name)
 		}
-		excepted[s.except[i]]++
-		delete(reference, name)
 	}
+	b.retry(t, s, suspects)
 	for _, e := range s.except {
 		assert.NotZero(t, excepted[e], "no spec is this exception any more, remove it: %s", e.reason)
 		t.Logf("%d specs are an exception: %s", excepted[e], e.reason)
 	}
-	t.Logf("%d specs pass, %d pass with neither", len(ours)-len(failed), len(reference))
+	t.Logf("%d specs pass, %d pass with neither", len(ours)-len(failed), len(reference.failed()))
+}
+
+// retry reports the specs that go on failing with ours.
+func (b bench) retry(t *testing.T, s suite, names []string) {
+	for try := 2; len(names) > 0 && try <= tries; try++ {
+		again := b.run(t, "ours", s, names)
+		names = again.failed()
+		if try == tries {
+			for _, name := range names {
+				t.Errorf("passes with host-local, not with ours: %s\n%s", name, again[name].Failure.Message)
+			}
+		}
+	}
 }
 
 // spec is what ginkgo reports of one.
@@ -155,7 +173,9 @@ type spec struct {
 
 func (s spec) passed() bool { return s.State == "passed" }
 
-type report map[string]spec // by name; those that were skipped are left out
+// report has specs by name, without those that were skipped. Of several with one name
+// it has one that failed, if any did.
+type report map[string]spec
 
 func (r report) failed() []string {
 	var names []string
@@ -222,8 +242,12 @@ func parseReport(t *testing.T, data []byte) report {
 	r := report{}
 	for _, d := range documents {
 		for _, s := range d.SpecReports {
-			if s.LeafNodeType == "It" && s.State != "skipped" && s.State != "pending" {
-				r[strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")] = s
+			if s.LeafNodeType != "It" || s.State == "skipped" || s.State == "pending" {
+				continue
+			}
+			name := strings.Join(append(s.ContainerHierarchyTexts, s.LeafNodeText), " ")
+			if same, ok := r[name]; !ok || same.passed() {
+				r[name] = s
 			}
 		}
 	}
