@@ -26,7 +26,7 @@ func newFragment(program asm.Instructions, prefix string) (*fragment, error) {
 		return nil, err
 	}
 	f := &fragment{functions: functions}
-	if f.facts, err = inspectFunctions(functions); err != nil {
+	if f.facts, err = inspectFunctions(functions, measureStack(functions[0])); err != nil {
 		return nil, err
 	}
 	f.names = nameFunctions(functions, prefix)

@@ -21,6 +21,7 @@ type facts struct {
 	changesPacket  string // a helper or kernel function that does, as the kernel calls it; empty if none does
 	gplOnly        string // one that only GPL-compatible programs may call; empty if there is none
 	throws         bool   // it can end the whole program from anywhere
+	packetLoads    bool   // in any function, of the kind LD_ABS or LD_IND
 	kconfig        bool   // it reads variables of the kernel's configuration
 	unpastable     string // why its main function must stay a function; empty if it need not
 	savedRegisters int    // how many of r6 to r9 the main function uses
@@ -42,13 +43,17 @@ func inspect(p *ebpf.ProgramSpec) (facts, error) {
 	if err != nil {
 		return facts{}, err
 	}
-	return inspectFunctions(functions)
+	return inspectFunctions(functions, measureStack(functions[0]))
 }
 
-func inspectFunctions(functions []*function) (facts, error) {
+// inspectFunctions is for code whose main function's stack is known.
+func inspectFunctions(functions []*function, main stackUse) (facts, error) {
 	f := facts{functions: len(functions)}
 	for n, fn := range functions {
-		s := measureStack(fn)
+		s := main
+		if n > 0 {
+			s = measureStack(fn)
+		}
 		f.graph = append(f.graph, node{name: fn.name, frame: s.frame})
 		for i := range fn.code {
 			f.look(n, fn, i)
@@ -59,8 +64,12 @@ func inspectFunctions(functions []*function) (facts, error) {
 			f.unpastable = unpastable(fn, s)
 		}
 	}
-	if f.tailCalls && f.unpastable == "" {
+	switch {
+	case f.unpastable != "":
+	case f.tailCalls:
 		f.unpastable = "a program that it tail-calls would end the whole run"
+	case f.packetLoads:
+		f.unpastable = "the verifier loses track of what functions with loads of the kind LD_ABS return" // Linux 6.18: EFAULT when it looks back through one
 	}
 	return f, checkGraph(f.graph)
 }
@@ -73,6 +82,8 @@ func (f *facts) look(n int, fn *function, i int) {
 		f.graph[n].calls = append(f.graph[n].calls, callee)
 	}
 	switch {
+	case isPacketLoad(ins):
+		f.packetLoads = true
 	case ins.IsBuiltinCall():
 		f.lookHelper(n, asm.BuiltinFunc(ins.Constant))
 	case ins.IsKfuncCall():

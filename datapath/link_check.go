@@ -20,11 +20,10 @@ func checkProgram(p *ebpf.ProgramSpec, frame int, small bool) error {
 			return err
 		}
 	}
-	f, err := inspectFunctions(functions)
+	f, err := inspectFunctions(functions, stackUse{frame: frame})
 	if err != nil {
 		return err
 	}
-	f.graph[0].frame = frame
 	bytes, frames := f.depth(0, small)
 	switch {
 	case f.functions > maxFunctions:
