@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"time"
 
 	"github.com/cnikit/cnikit/ipam"
@@ -47,8 +46,7 @@ func New(dataDir, network string, o Options) (*Store, error) {
 	if !filepath.IsAbs(dataDir) {
 		return nil, fmt.Errorf("dataDir=%q: is not an absolute path; write one such as %s", dataDir, DefaultDataDir)
 	}
-	legal := regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$`)
-	if !legal.MatchString(network) {
+	if !legalName(network) {
 		return nil, fmt.Errorf("name=%q: is not a network name; begin with a letter or digit and go on with at most 254 of those, underscore, dot or hyphen", network)
 	}
 	return &Store{
@@ -59,6 +57,19 @@ func New(dataDir, network string, o Options) (*Store, error) {
 		sys:     host{},
 		boot:    boot,
 	}, nil
+}
+
+// legalName reports whether a network may have the name (specification, 1). It is no
+// regular expression, because to compile one takes half a millisecond of each process.
+func legalName(name string) bool {
+	for i := range len(name) {
+		c := name[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+		if !letter && (i == 0 || c != '_' && c != '.' && c != '-') {
+			return false
+		}
+	}
+	return 0 < len(name) && len(name) <= 255
 }
 
 // View implements [ipam.Store]. It shares the lock with other readers, and

@@ -55,6 +55,8 @@ func TestNewRefuses(t *testing.T) {
 		"path escape":      {"/x", "../victim", "network name"},
 		"nested":           {"/x", "a/b", "network name"},
 		"own scratch":      {"/x", ".cnikit", "network name"},
+		"leading hyphen":   {"/x", "-a", "network name"},
+		"beyond ASCII":     {"/x", "aé", "network name"},
 		"trailing newline": {"/x", "a\n", "network name"},
 		"too long":         {"/x", strings.Repeat("a", 256), "network name"},
 	} {
@@ -63,8 +65,10 @@ func TestNewRefuses(t *testing.T) {
 			assert.ErrorContains(t, err, c.want)
 		})
 	}
-	_, err := New("/x", strings.Repeat("a", 255), Options{})
-	assert.NoError(t, err)
+	for _, legal := range []string{strings.Repeat("a", 255), "9", "azAZ09_.-"} {
+		_, err := New("/x", legal, Options{})
+		assert.NoError(t, err)
+	}
 }
 
 func TestReadingCreatesNothing(t *testing.T) {
