@@ -175,6 +175,21 @@ func allBusy() asm.Instructions {
 	return code
 }
 
+// What a function below the main one does counts where the kernel looks into it.
+func TestUnpastableFunctionBelow(t *testing.T) {
+	for reason, ins := range map[string]asm.Instruction{
+		"the verifier loses track of what functions with loads of the kind LD_ABS return": asm.LoadAbs(0, asm.Byte),
+		"a program that it tail-calls would end the whole run":                            asm.FnTailCall.Call(),
+		"": {OpCode: asm.OpCode(asm.JumpClass) | asm.OpCode(asm.JCOND)},
+	} {
+		f, err := inspect(&ebpf.ProgramSpec{Instructions: asm.Instructions{
+			asm.Call.Label("sub"), asm.Return(), ins.WithSymbol("sub"), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+		}})
+		require.NoError(t, err)
+		assert.Equal(t, reason, f.unpastable)
+	}
+}
+
 func TestHelperNames(t *testing.T) {
 	for helper, name := range map[asm.BuiltinFunc]string{
 		asm.FnSkbPullData: "bpf_skb_pull_data", asm.FnL3CsumReplace: "bpf_l3_csum_replace", asm.FnGetPrandomU32: "bpf_get_prandom_u32",
