@@ -122,7 +122,9 @@ func (m *mainCode) step(i int, p *part) {
 	}
 	m.emit(asm.Mov.Reg(asm.R1, regContext))
 	if h.Kind != Pre {
-		m.emit(asm.Mov.Reg(asm.R2, regVerdict))
+		// By 32 bits: a copy of 64 is the same number to the verifier, and that of 6.1 then learns from a comparison of what a pasted hook
+		// returns (its argument, with a number that it cannot be) that the verdict is out of range (find_equal_scalars).
+		m.emit(asm.Mov.Reg32(asm.R2, regVerdict))
 	}
 	m.run(p)
 	if m.counters {
