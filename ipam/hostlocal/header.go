@@ -14,11 +14,12 @@ const indexVersion = 1
 
 // header is page 0 of the index: what makes the other pages worth reading.
 //
-// The index is valid when it is not open for changes, was written since the machine was
-// started, and the directory's time of last change is the stamp. Whoever maintains the
-// index sets that time, with the lock held, to a random time in the past after each
-// change; everybody else's creating, renaming and removing sets it to the present. So
-// the comparison is exact, whatever the file system's granularity of time.
+// The index is valid when it was written since the machine was started, and the
+// directory's time of last change is the stamp. Whoever maintains the index sets that
+// time, with the lock held, to another random time in the past after each change, and
+// writes the last of them here when the pages are written; everybody else's creating,
+// renaming and removing sets it to the present. So the comparison is exact, whatever the
+// file system's granularity of time, and a call that was cut short leaves no valid index.
 type header struct {
 	Magic    [16]byte
 	Version  uint32
@@ -26,8 +27,6 @@ type header struct {
 	Boot     [40]byte
 	Sec      int64 // the stamp, in seconds and nanoseconds
 	Nsec     int64
-	Open     bool // being changed: what the pages say is not to be relied on
-	_        [7]byte
 	Revisit  int64 // when the first of the young empty files is torn, in nanoseconds; 0: there are none
 	Entries  uint64
 	Chunks   uint64
@@ -38,7 +37,7 @@ type header struct {
 var magic = [16]byte{'c', 'n', 'i', 'k', 'i', 't', ' ', 'l', 'e', 'a', 's', 'e', 's', '\r', '\n', 0}
 
 // headerSize is the length of an encoded header.
-const headerSize = 16 + 4 + 4 + 40 + 8 + 8 + 8 + 8 + 8 + 8 + 4 + 4
+const headerSize = 16 + 4 + 4 + 40 + 8 + 8 + 8 + 8 + 8 + 4 + 4
 
 // maxPages bounds a table that is believed: two hundred million leases.
 const maxPages = 1 << 22

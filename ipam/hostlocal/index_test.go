@@ -285,7 +285,7 @@ func TestIndexGrows(t *testing.T) {
 
 func TestHeader(t *testing.T) {
 	x := newIndex(1, 1)
-	x.Boot, x.Open, x.Revisit = bootOf("0123"), true, 7
+	x.Boot, x.Revisit = bootOf("0123"), 7
 	x.setStamp(time.Unix(12, 34))
 	b := x.encode()
 	require.Len(t, b, headerSize)

@@ -75,7 +75,7 @@ func (t *tx) open() bool {
 		return false
 	}
 	x := t.onDisk()
-	if x == nil || t.boot == "" || x.Open || x.due(t.now) || x.Boot != bootOf(t.boot) {
+	if x == nil || t.boot == "" || x.due(t.now) || x.Boot != bootOf(t.boot) {
 		return false
 	}
 	info, err := t.sys().Stat(t.store.dir)
@@ -137,13 +137,13 @@ func (t *tx) claim() {
 	}
 }
 
-// change makes one system call that changes the directory, and keeps the index valid
-// over it. A writer that ignores the lock goes unnoticed only between the two system
-// calls before and after. If the call fails after all it did something, so has the
-// directory's time, and the index is not valid.
+// change makes one system call that changes the directory, and keeps what will be in the
+// index valid over it. The index on disk no longer is, as its stamp is an older one: a
+// crash before the end leaves none that anybody believes. A writer that ignores the lock
+// goes unnoticed only between the two system calls before and after. If the call fails
+// and did something all the same, the directory's time tells.
 func (t *tx) change(call func() error) error {
-	if t.stamp.IsZero() || !t.prepareIndex() {
-		t.giveUp()
+	if t.stamp.IsZero() {
 		return call()
 	}
 	if info, err := t.sys().Stat(t.store.dir); err != nil || !info.ModTime().Equal(t.stamp) {
@@ -163,19 +163,6 @@ func (t *tx) change(call func() error) error {
 }
 
 func (t *tx) coarse() bool { return t.stamp.Nanosecond() == 0 }
-
-// prepareIndex marks the index on disk as open before the first change. After a crash it
-// is not believed then.
-func (t *tx) prepareIndex() bool {
-	if t.x == nil {
-		return false
-	}
-	if t.x.inMemory() || t.x.Open {
-		return true // nothing on disk has the stamp, or has it as valid
-	}
-	t.x.Open = true
-	return t.x.writeHeader() == nil
-}
 
 // giveUp stops keeping the index. What it says in this tx is as good as before.
 func (t *tx) giveUp() {
@@ -225,14 +212,12 @@ func (t *tx) keep() error {
 		return nil
 	}
 	x := t.x
-	changed := x.inMemory() || x.Open
-	x.Open = false
+	if !x.inMemory() && x.stamp().Equal(t.stamp) {
+		return nil
+	}
 	x.setStamp(t.stamp)
 	x.Boot = bootOf(t.boot)
-	switch {
-	case !changed:
-		return nil
-	case x.inMemory():
+	if x.inMemory() {
 		return t.replaceIndex(x.image())
 	}
 	if err := x.pages.flush(); err != nil {

@@ -1,7 +1,6 @@
 package hostlocal
 
 import (
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -161,6 +160,9 @@ func TestHiddenChange(t *testing.T) {
 		"released": {func(t *testing.T, s *Store) {
 			require.NoError(t, os.Remove(filepath.Join(s.dir, "10.1.0.2")))
 		}, []string{"two", "three"}, "10.1.0.2"},
+		"moved": {func(t *testing.T, s *Store) {
+			require.NoError(t, os.Rename(filepath.Join(s.dir, "10.1.0.2"), filepath.Join(s.dir, "10.1.0.5")))
+		}, []string{"one", "two", "three"}, "10.1.0.2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, p, _ := watched(t, Options{})
@@ -342,105 +344,6 @@ func TestRestsSurvive(t *testing.T) {
 	require.Zero(t, resting(), "longer than asked")
 }
 
-func TestStale(t *testing.T) {
-	s, p, _ := watched(t, Options{})
-	stale := func() (addrs []string) {
-		found, err := s.Stale(t.Context())
-		require.NoError(t, err)
-		for _, r := range found {
-			addrs = append(addrs, r.Address.String()+" "+r.Owner.String())
-		}
-		return addrs
-	}
-	assert.Empty(t, stale())
-	put(t, s, "10.1.0.9", "other\r\neth0") // a minute ago
-	s.boot = bootedAt("another", time.Now().Add(5*time.Second))
-	assert.Equal(t, []string{"10.1.0.2 one/eth0", "10.1.0.3 two/eth0", "10.1.0.4 three/eth0", "10.1.0.9 other/eth0"}, stale())
-
-	// From here on the boot began in the future, as when the clock was set forward:
-	// what this package reserves is of this boot all the same.
-	allocate(t, p, "four")
-	require.NoError(t, p.Release(t.Context(), owner("two")))
-	put(t, s, "10.1.0.10", "five\r\neth0") // so every file is looked at
-	want := []string{"10.1.0.2 one/eth0", "10.1.0.4 three/eth0", "10.1.0.9 other/eth0", "10.1.0.10 five/eth0"}
-	assert.Equal(t, want, stale())
-	assert.Equal(t, "10.1.0.5", has(t, p, "four"))
-
-	require.NoError(t, p.Retain(t.Context(), []ipam.Owner{owner("four"), owner("five")}))
-	assert.Equal(t, want[3:], stale())
-
-	absent := newStore(t, Options{})
-	found, err := absent.Stale(t.Context())
-	require.NoError(t, err)
-	assert.Empty(t, found)
-	assert.NoDirExists(t, absent.dir)
-}
-
-func TestDamaged(t *testing.T) {
-	s, _, _ := watched(t, Options{})
-	put(t, s, "10.1.0.5", "")
-	put(t, s, "10.1.0.6", "\x01")
-	put(t, s, "10.1.0.8", strings.Repeat("a", 5000))
-	put(t, s, "FD00::7", "x\r\neth0")
-	put(t, s, "README", "")
-	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "10.1.0.7"), nil, 0o600))
-	require.NoError(t, os.Mkdir(filepath.Join(s.dir, "10.1.0.9"), 0o755))
-	require.NoError(t, os.Symlink("nowhere", filepath.Join(s.dir, "10.1.0.10")))
-	before := names(t, s.dir)
-	problems, err := s.Damaged(t.Context())
-	require.NoError(t, err)
-	got := map[string]string{}
-	for _, p := range problems {
-		assert.NotEmpty(t, p.Fix)
-		assert.Equal(t, s.dir, filepath.Dir(p.Path))
-		text := p.Reason
-		if p.Address.IsValid() {
-			text = "taken: " + text
-		}
-		got[filepath.Base(p.Path)] = text
-		assert.Equal(t, p.Path+": "+p.Reason+"; "+p.Fix, p.String())
-	}
-	assert.Equal(t, map[string]string{
-		"10.1.0.5":  "has no content, as a crash leaves it",
-		"10.1.0.6":  "taken: its text is no record of a lease",
-		"10.1.0.7":  "taken: has no content, but a writer may be about to fill it: it is less than 10s old",
-		"10.1.0.8":  "taken: is not a regular file of a lease's size",
-		"10.1.0.9":  "taken: is not a regular file of a lease's size",
-		"10.1.0.10": "taken: is not a regular file of a lease's size",
-		"FD00::7":   "is named like an address, but not as one is written, and keeps nobody from it",
-	}, got)
-	assert.Equal(t, before, names(t, s.dir))
-	assert.Contains(t, problems[len(problems)-1].Fix, "rename it to fd00::7")
-
-	problems, err = newStore(t, Options{}).Damaged(t.Context())
-	require.NoError(t, err)
-	assert.Empty(t, problems)
-}
-
-func names(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	require.NoError(t, err)
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
-// Names of files are as the reference plugin writes them, which knows net.IP.
-func TestFileNames(t *testing.T) {
-	for _, text := range []string{
-		"10.1.0.2", "::", "::1", "fd00::", "fd00::1:0:0:1", "fd00:0:0:1::1", "2001:db8:0:0:1:0:0:1", "1:2:3:4:5:6:7:8", "fe80::", "::1.2.3.4",
-	} {
-		addr := netip.MustParseAddr(text)
-		assert.Equal(t, net.ParseIP(text).String(), addr.String())
-		got, ok := addrOf(addr.String())
-		assert.True(t, ok)
-		assert.Equal(t, addr, got)
-		assert.Equal(t, addr, numberOf(addr).addr())
-	}
-}
-
 // A writer that ignores the lock is noticed although it was at work during a call of
 // ours, before a change or after the last one.
 func TestOthersAreNoticedDuringACall(t *testing.T) {
@@ -468,84 +371,4 @@ func TestOthersAreNoticedDuringACall(t *testing.T) {
 			requireKept(t, p, eyes)
 		})
 	}
-}
-
-// A directory may be removed or replaced while a store is in use, and lie behind links.
-func TestDirectoryMoves(t *testing.T) {
-	t.Run("removed", func(t *testing.T) {
-		s, p, eyes := watched(t, Options{})
-		require.NoError(t, os.RemoveAll(filepath.Dir(s.dir)))
-		assert.Empty(t, has(t, p, "one"))
-		assert.NoDirExists(t, s.dir)
-		assert.Equal(t, "10.1.0.2/28", allocate(t, p, "four"))
-		requireKept(t, p, eyes)
-	})
-	t.Run("removed in the middle of a call", func(t *testing.T) {
-		s, p, _ := watched(t, Options{})
-		err := s.Update(t.Context(), func(tx ipam.Tx) error {
-			require.NoError(t, os.RemoveAll(s.dir))
-			_, err := tx.Reserve(netip.MustParseAddr("10.1.0.9"), owner("four"))
-			return err
-		})
-		require.ErrorIs(t, err, os.ErrNotExist)
-		assert.Equal(t, "10.1.0.2/28", allocate(t, p, "five"))
-		requireTrue(t, s)
-	})
-	t.Run("replaced by a copy of an earlier state, its time included", func(t *testing.T) {
-		s, p, _ := watched(t, Options{})
-		info, err := os.Stat(s.dir)
-		require.NoError(t, err)
-		require.NoError(t, os.CopyFS(s.dir+".copy", os.DirFS(s.dir)))
-		require.NoError(t, os.Chtimes(s.dir+".copy", time.Time{}, info.ModTime()))
-		allocate(t, p, "four")
-		require.NoError(t, p.Release(t.Context(), owner("one")))
-		require.NoError(t, os.RemoveAll(s.dir))
-		require.NoError(t, os.Rename(s.dir+".copy", s.dir))
-		assert.Equal(t, "10.1.0.2", has(t, p, "one"))
-		assert.Empty(t, has(t, p, "four"))
-	})
-	t.Run("behind a link", func(t *testing.T) {
-		real, link := filepath.Join(fastDir(t), "real"), filepath.Join(fastDir(t), "link")
-		require.NoError(t, os.Mkdir(real, 0o755))
-		require.NoError(t, os.Symlink(real, link))
-		s, err := New(link, "net", Options{})
-		require.NoError(t, err)
-		eyes := newProbe()
-		s.sys = eyes
-		p := poolOver(t, s, "10.1.0.0/28")
-		allocate(t, p, "one")
-		requireKept(t, p, eyes)
-		direct, err := New(real, "net", Options{})
-		require.NoError(t, err)
-		assert.Equal(t, "10.1.0.2", has(t, poolOver(t, direct, "10.1.0.0/28"), "one"))
-	})
-	t.Run("on another file system than the scratch directory", func(t *testing.T) {
-		elsewhere := fastDir(t)
-		s := newStore(t, Options{})
-		eyes := newProbe()
-		s.sys = eyes
-		require.NoError(t, os.MkdirAll(filepath.Dir(s.dir), 0o755))
-		require.NoError(t, os.Symlink(elsewhere, s.dir))
-		p := poolOver(t, s, "10.1.0.0/28", "fd00::/124")
-		allocate(t, p, "one")
-		put(t, s, "10.1.0.3", "")
-		assert.Equal(t, "10.1.0.3/28", allocate(t, p, "two"))
-		requireTrue(t, s)
-		eyes.reset()
-		leases, err := p.Leases(t.Context(), owner("unknown"))
-		require.NoError(t, err)
-		require.Empty(t, leases)
-		require.Zero(t, eyes.calls["list"])
-		require.NoError(t, p.Release(t.Context(), owner("one")))
-		assert.Equal(t, []string{"10.1.0.3", "fd00::3", "last_reserved_ip.0", "last_reserved_ip.1", "lock"}, names(t, elsewhere))
-		assert.Equal(t, []string{"index"}, names(t, s.scratch))
-	})
-	t.Run("with the longest name", func(t *testing.T) {
-		s, err := New(fastDir(t), strings.Repeat("n", 255), Options{})
-		require.NoError(t, err)
-		p := poolOver(t, s, "10.1.0.0/28")
-		allocate(t, p, "one")
-		assert.Equal(t, "10.1.0.2", has(t, p, "one"))
-		assert.FileExists(t, s.indexPath())
-	})
 }
