@@ -14,9 +14,9 @@ var (
 	ErrExhausted = errors.New("no free address")
 	// ErrTaken says that a requested address is held by another owner.
 	ErrTaken = errors.New("address is taken")
-	// ErrNotAllocatable says that a requested address lies in no range, is a
-	// gateway, network or broadcast address, is excluded, or competes with another request
-	// for the one address of a range set.
+	// ErrNotAllocatable says that a requested address lies in no range, is a gateway,
+	// network or broadcast address, is excluded, has a zone, or competes with another
+	// request for the one address of a range set.
 	ErrNotAllocatable = errors.New("address cannot be allocated")
 	// ErrHeld says that the owner already holds an address that does not fit
 	// the request, or any where [PoolOptions] forbid that; it has to be released

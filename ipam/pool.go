@@ -81,7 +81,9 @@ func (p *Pool) rested() time.Time {
 func (p *Pool) assign(requested []netip.Addr) ([]netip.Addr, error) {
 	wanted := make([]netip.Addr, len(p.spaces))
 	for _, addr := range requested {
-		addr = addr.Unmap()
+		if addr = addr.Unmap(); addr.Zone() != "" {
+			return nil, fmt.Errorf("%w: %s has a zone; request %s", ErrNotAllocatable, addr, addr.WithZone(""))
+		}
 		set := slices.IndexFunc(p.spaces, func(s space) bool { return s.Contains(addr) })
 		if set < 0 {
 			return nil, fmt.Errorf("%w: %s lies in no range; request an address of %s", ErrNotAllocatable, addr, p.ranges())

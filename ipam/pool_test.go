@@ -126,18 +126,20 @@ func TestPoolRequested(t *testing.T) {
 		"network address":  {[]string{"10.2.0.0"}, ErrNotAllocatable, "network or broadcast"},
 		"in no range":      {[]string{"10.1.0.20", "10.9.0.1"}, ErrNotAllocatable, "10.9.0.1 lies in no range"},
 		"two of one set":   {[]string{"10.1.0.20", "10.1.0.21"}, ErrNotAllocatable, "both requested"},
+		"zone":             {[]string{"fe80::5%eth0"}, ErrNotAllocatable, "fe80::5%eth0 has a zone; request fe80::5"},
 		"taken in set two": {[]string{"10.1.0.20", "10.2.0.9"}, ErrTaken, "10.2.0.9 belongs to other/eth0"},
 	} {
 		t.Run("requested/refused/"+name, func(t *testing.T) {
 			m := NewMemory(MemoryOptions{})
-			p, err := NewPool(m, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24"), Start: addr("10.2.0.0")}})
+			p, err := NewPool(m, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}}, RangeSet{{Subnet: pfx("10.2.0.0/24"), Start: addr("10.2.0.0")}},
+				RangeSet{{Subnet: pfx("fe80::/64")}})
 			require.NoError(t, err)
 			_, err = request(p, "other", "10.1.0.9", "10.2.0.9")
 			require.NoError(t, err)
 			_, err = request(p, "a", c.addrs...)
 			require.ErrorIs(t, err, c.is)
 			assert.ErrorContains(t, err, c.want)
-			assert.Len(t, m.state.owners, 2, "nothing stays reserved")
+			assert.Len(t, m.state.owners, 3, "nothing stays reserved")
 			assert.Equal(t, addr("10.1.0.9"), m.state.last[0], "the round robin has not moved")
 		})
 	}

@@ -196,6 +196,14 @@ func TestAllocatorCatchesEachFault(t *testing.T) {
 				return a.Pool.Allocate(ctx, o, opts)
 			}
 		},
+		"requested/with a zone is refused": func(a *brokenAllocator) { // but without it, it is given
+			a.allocate = func(ctx context.Context, o ipam.Owner, opts ipam.Options) ([]ipam.Lease, error) {
+				for i, requested := range opts.Requested {
+					opts.Requested[i] = requested.WithZone("")
+				}
+				return a.Pool.Allocate(ctx, o, opts)
+			}
+		},
 		"requested/two addresses of one set are refused": func(a *brokenAllocator) { // but the first one is given
 			a.allocate = func(ctx context.Context, o ipam.Owner, opts ipam.Options) ([]ipam.Lease, error) {
 				if slices.Equal(opts.Requested, []netip.Addr{addr("10.1.0.8"), addr("10.1.0.9")}) {

@@ -15,6 +15,7 @@ func requestRules() []allocatorRule {
 		{"requested/again", dual(), checkRequestedAgain},
 		{"requested/taken is refused", dual(), checkRequestedTaken},
 		{"requested/what is never handed out is refused", requestable(), checkRequestedNever},
+		{"requested/with a zone is refused", dual(), checkRequestedZone},
 		{"requested/two addresses of one set are refused", dual(), checkRequestedTwo},
 		{"requested/another one than the owner has is refused, and costs nothing", dual(), checkRequestedOther},
 	}
@@ -65,6 +66,11 @@ func checkRequestedNever(ctx context.Context, a ipam.Allocator) error {
 		errs = append(errs, failsWith("Allocate with a request for "+text, err, ipam.ErrNotAllocatable), has(ctx, a, owner("a")))
 	}
 	return errors.Join(errs...)
+}
+
+func checkRequestedZone(ctx context.Context, a ipam.Allocator) error {
+	_, err := a.Allocate(ctx, owner("a"), ipam.Options{Requested: []netip.Addr{addr("fd00::9%eth0")}})
+	return errors.Join(failsWith("Allocate with a request for fd00::9%eth0", err, ipam.ErrNotAllocatable), has(ctx, a, owner("a")))
 }
 
 func checkRequestedTwo(ctx context.Context, a ipam.Allocator) error {
