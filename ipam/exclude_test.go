@@ -47,6 +47,8 @@ func TestExclude(t *testing.T) {
 		"end of the family":      {Range{Subnet: pfx("255.255.255.248/29"), End: addr("255.255.255.255"), Exclude: pfxs("255.255.255.252/30")}, "[255.255.255.250-255.255.255.251]", 2},
 		"half of a huge one": {Range{Subnet: pfx("fd00::/64"), Exclude: pfxs("fd00::/65")},
 			"[fd00::8000:0:0:0-fd00::ffff:ffff:ffff:ffff]", 1 << 63},
+		"IPv4 in IPv6 notation": {Range{Subnet: pfx("::/64"), Start: addr("::fffe:ffff:fffe"), End: addr("::1:0:0:1")},
+			"[::fffe:ffff:fffe-::fffe:ffff:ffff ::1:0:0:0-::1:0:0:1]", 4},
 		"one of a pair": {Range{Subnet: pfx("10.1.0.2/31"), Gateway: addr("10.1.0.2")}, "[10.1.0.3-10.1.0.3]", 1},
 	} {
 		t.Run(name, func(t *testing.T) {

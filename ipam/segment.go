@@ -16,7 +16,7 @@ func (s segment) contains(addr netip.Addr) bool {
 
 // segments returns, in order, what of a normalized range may be handed out: no
 // network and no broadcast address, even if the range is configured to begin or end
-// there, no exclusion, and none of the gateways given.
+// there, no exclusion, none of the gateways given, and no IPv4 address in IPv6 notation.
 func (r Range) segments(gateways []netip.Addr) []segment {
 	first, last := usable(r.Subnet)
 	whole := segment{higher(first, r.Start), lower(last, r.End)}
@@ -26,9 +26,14 @@ func (r Range) segments(gateways []netip.Addr) []segment {
 	return whole.without(r.closed(gateways))
 }
 
-// closed returns the gateways and exclusions, in order of their first addresses.
+// closed returns what is not handed out between the first and the last usable address,
+// in order of its first addresses.
 func (r Range) closed(gateways []netip.Addr) []segment {
-	closed := make([]segment, 0, len(gateways)+len(r.Exclude))
+	closed := make([]segment, 0, len(gateways)+len(r.Exclude)+1)
+	if r.Start.Is6() {
+		mapped := netip.MustParsePrefix("::ffff:0:0/96")
+		closed = append(closed, segment{mapped.Addr(), lastAddr(mapped)})
+	}
 	for _, g := range gateways {
 		closed = append(closed, segment{g, g})
 	}

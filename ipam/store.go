@@ -28,7 +28,8 @@ type Store interface {
 	Update(ctx context.Context, fn func(Tx) error) error
 }
 
-// ReadTx reads a store; it is valid until the function it was given to returns.
+// ReadTx reads a store; it is valid until the function it was given to returns. The
+// addresses in its calls have no zone, and are not IPv4 mapped into IPv6.
 type ReadTx interface {
 	// Get returns who holds addr; ok is false when it is free.
 	Get(addr netip.Addr) (o Owner, ok bool, err error)
@@ -37,7 +38,8 @@ type ReadTx interface {
 	// read are left out: they must not keep others from being released.
 	Owned(o Owner) ([]Reservation, error)
 	// All yields every reservation, in no particular order. A record that cannot
-	// be read is yielded with its error, and the sequence goes on.
+	// be read is yielded with its address, a zero Owner and its error, and the
+	// sequence goes on.
 	All() iter.Seq2[Reservation, error]
 	// Last returns the address that was reserved last in a range set; the zero
 	// Addr when that is unknown.

@@ -149,13 +149,13 @@ func anyOutside(tx ReadTx, sets []SetUsage) (bool, error) {
 	return v4+v6 != inside, errors.Join(err4, err6)
 }
 
-// outside returns the leases where nothing is handed out, as far as they can be read,
-// and the errors of the rest.
+// outside returns the leases where nothing is handed out; those that cannot be read are
+// nobody's. Its error is of records whose address is not known.
 func (p *Pool) outside(tx ReadTx) ([]Lease, error) {
 	var leases []Lease
 	var errs []error
 	for r, err := range tx.All() {
-		if err != nil {
+		if err != nil && !r.Address.IsValid() {
 			errs = append(errs, err)
 			continue
 		}

@@ -3,6 +3,7 @@ package ipam
 import (
 	"context"
 	"errors"
+	"iter"
 	"math"
 	"net/netip"
 	"testing"
@@ -140,6 +141,13 @@ func TestUsageOfDamagedStore(t *testing.T) {
 	assert.EqualValues(t, 1, u.Sets[0].Used)
 	assert.Equal(t, "outside: 10.9.0.5/32 nobody\n", Usage{Outside: u.Outside}.String())
 
+	p, err = NewPool(unreadable{m, boom}, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}})
+	require.NoError(t, err)
+	u, err = p.Usage(t.Context())
+	require.NoError(t, err, "whose record cannot be read is counted all the same")
+	assert.EqualValues(t, 1, u.Sets[0].Used)
+	assert.Equal(t, "outside: 10.9.0.5/32 nobody\n", Usage{Outside: u.Outside}.String())
+
 	p, err = NewPool(failing{m, boom}, PoolOptions{Quarantine: time.Hour}, RangeSet{{Subnet: pfx("10.1.0.0/24")}})
 	require.NoError(t, err)
 	_, err = p.Usage(t.Context())
@@ -148,6 +156,31 @@ func TestUsageOfDamagedStore(t *testing.T) {
 	_, err = p.Allocate(t.Context(), owner("a"), Options{})
 	require.ErrorIs(t, err, boom)
 	assert.Len(t, m.state.owners, 2)
+}
+
+// unreadable is a store that cannot read a record.
+type unreadable struct {
+	*Memory
+	err error
+}
+
+func (s unreadable) View(ctx context.Context, fn func(ReadTx) error) error {
+	return s.Memory.View(ctx, func(tx ReadTx) error { return fn(unreadableTx{tx, s.err}) })
+}
+
+type unreadableTx struct {
+	ReadTx
+	err error
+}
+
+func (t unreadableTx) All() iter.Seq2[Reservation, error] {
+	return func(yield func(Reservation, error) bool) {
+		for r := range t.ReadTx.All() {
+			if !yield(r, t.err) {
+				return
+			}
+		}
+	}
 }
 
 // failing is a store that cannot count and finds nothing.
