@@ -1,0 +1,54 @@
+package datapath_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cnikit/cnikit/internal/guest"
+	"github.com/cnikit/cnikit/internal/testenv"
+)
+
+// What the kernel here refuses, and what older and newer ones do: the tests that are written for guests, and those of dispatchers
+// once more. docs/datapath.md says what came of it.
+func TestInGuests(t *testing.T) {
+	o := guest.Options{Env: []string{"CNIKIT_SCALE=1"}} // seeds and rounds are the machine's own affair
+	tests := `^(TestGuest.*|TestCountersAddUp)$`
+	if testenv.Scale(t, 1) > 1 {
+		o.Timeout = 20 * time.Minute
+		tests = `^(TestGuest.*|TestCountersAddUp|TestDispatcher|TestVerdicts|TestEmptySlots|TestRandom.*|TestTailCall.*)$`
+	}
+	var lock sync.Mutex
+	found := matrix{}
+	passed := t.Run("kernel", func(t *testing.T) {
+		for _, kernel := range guest.Kernels(t) {
+			t.Run(kernel, func(t *testing.T) {
+				t.Parallel()
+				o := o
+				o.Kernel = kernel
+				result := guest.Test(t, tests, o)
+				lock.Lock()
+				defer lock.Unlock()
+				found.add(t, result.Release, result.Files[matrixFile])
+			})
+		}
+	})
+	var kernels []string
+	for kernel := range found {
+		kernels = append(kernels, kernel)
+	}
+	slices.SortFunc(kernels, compareVersions)
+	if passed && len(kernels) > 0 { // none: they were skipped
+		found.check(t, kernels)
+	}
+}
+
+// compareVersions orders versions like 6.1 and 6.12.
+func compareVersions(a, b string) int {
+	if len(a) != len(b) && strings.HasPrefix(a, "6.") && strings.HasPrefix(b, "6.") {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
