@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -48,7 +49,7 @@ func TestSoundPlugins(t *testing.T) {
 	for _, kind := range []string{"bridge", "ipam", "chained"} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
-			r, err := cnitest.Examine(t.Context(), brokenTarget(t, kind, ""), cnitest.Options{Seed: 1, Parallel: true})
+			r, err := cnitest.Examine(t.Context(), brokenTarget(t, kind, ""), cnitest.Options{Seed: 1, Parallel: true, Timeout: time.Minute})
 			require.NoError(t, err)
 			for _, o := range r.Outcomes {
 				assert.Contains(t, []cnitest.Verdict{cnitest.Kept, cnitest.Skipped}, o.Verdict, "%s: %s%s", o.ID(), o.Seen, o.Reason)
@@ -67,7 +68,7 @@ func TestBrokenPlugins(t *testing.T) {
 	for _, b := range brokenPlugins() {
 		t.Run(b.fault, func(t *testing.T) {
 			t.Parallel()
-			o := cnitest.Options{Run: b.groups(), Seed: 1, Parallel: true}
+			o := cnitest.Options{Run: b.groups(), Seed: 1, Parallel: true, Timeout: time.Minute} // the machine may be busy
 			if testenv.Scale(t, 1) > 1 {
 				o.Run = ""
 			}

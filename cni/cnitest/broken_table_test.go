@@ -111,7 +111,7 @@ func brokenPlugins() []brokenPlugin {
 		b("bridge", "first-directory-only", "delegation/search-path"),
 		b("bridge", "delegate-without-arguments", "delegation/environment"),
 		b("bridge", "delegate-without-unknown-keys", "delegation/configuration"),
-		b("bridge", "another-address", "delegation/result"),
+		b("bridge", "another-address", "delegation/result").so("faults/delegate-slow"),
 		b("bridge", "standard-error-dropped", "delegation/standard-error"),
 		b("bridge", "type-with-path-mended", "delegation/type"),
 		b("bridge", "del-not-forwarded", "delegation/del", "del/leaves-nothing").so("status/not-binding", "faults/state-read-only"),
