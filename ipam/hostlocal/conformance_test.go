@@ -60,7 +60,7 @@ func TestRestingStoreAgainstOracle(t *testing.T) {
 
 func newStore(t testing.TB, o Options) *Store {
 	t.Helper()
-	s, err := New(filepath.Join(t.TempDir(), "networks"), "net", o)
+	s, err := New(filepath.Join(fastDir(t), "networks"), "net", o)
 	require.NoError(t, err)
 	return s
 }

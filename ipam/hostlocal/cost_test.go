@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -91,6 +92,43 @@ func TestCostIsConstant(t *testing.T) {
 		t.Logf("%s: %d system calls among %d leases, %d among %d", name, calls[0], sizes[0], calls[1], sizes[1])
 		assert.LessOrEqual(t, calls[1], calls[0]+4, name) // an entry may lie a page behind its home
 		assert.Less(t, calls[1], 60, name)
+	}
+}
+
+// A lease has its content on disk before it appears, and its name before it counts; what
+// is released is gone from the disk before that is said. Without syncing the rest is the
+// same.
+func TestSyncing(t *testing.T) {
+	var orders [][]string
+	for _, noSync := range []bool{false, true} {
+		s, p, eyes := watched(t, Options{NoSync: noSync})
+		_, err := p.Allocate(t.Context(), owner("four"), ipam.Options{})
+		require.NoError(t, err)
+		add := eyes.order
+		eyes.reset()
+		require.NoError(t, p.Release(t.Context(), owner("one")))
+		if !noSync {
+			requireOrder(t, add, "pwrite", "fsync", "link", "syncdir", "rename", "pwrite")
+			requireOrder(t, eyes.order, "remove", "syncdir")
+			assert.Equal(t, 1, eyes.calls["syncdir"])
+			assert.Zero(t, eyes.calls["fsync"])
+		}
+		orders = append(orders, slices.DeleteFunc(append(add, eyes.order...), func(call string) bool {
+			return call == "fsync" || call == "syncdir"
+		}))
+		requireTrue(t, s)
+	}
+	assert.Equal(t, orders[1], orders[0])
+}
+
+// requireOrder finds calls one behind the other, whatever is between them.
+func requireOrder(t *testing.T, calls []string, want ...string) {
+	t.Helper()
+	rest := calls
+	for _, w := range want {
+		i := slices.Index(rest, w)
+		require.GreaterOrEqual(t, i, 0, "%s is not where it belongs, in that order %v, in %v", w, want, calls)
+		rest = rest[i+1:]
 	}
 }
 

@@ -20,6 +20,7 @@ type probe struct {
 	host
 	mu       sync.Mutex
 	calls    map[string]int
+	order    []string
 	leases   int  // address files that were read
 	changes  int  // calls that change something
 	cut      int  // the change before which the process dies, counted from 1; 0: none
@@ -36,6 +37,7 @@ func (p *probe) see(name string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls[name]++
+	p.order = append(p.order, name)
 	if p.dead {
 		return errCut
 	}
@@ -56,7 +58,7 @@ func (p *probe) change(name string) error {
 	return nil
 }
 
-func (p *probe) reset() { p.calls, p.leases, p.changes = map[string]int{}, 0, 0 }
+func (p *probe) reset() { p.calls, p.order, p.leases, p.changes = map[string]int{}, nil, 0, 0 }
 
 func (p *probe) total() (n int) {
 	for c := range maps.Values(p.calls) {
