@@ -1,6 +1,7 @@
 package datapath_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -214,4 +215,35 @@ func hostFeatures(t *testing.T) datapath.Features {
 	features, err := datapath.KernelFeatures(unix.ByteSliceToString(uname.Release[:]))
 	require.NoError(t, err)
 	return features
+}
+
+// FuzzDispatcher is TestRandomPrograms with choices that the fuzzer makes.
+func FuzzDispatcher(f *testing.F) {
+	kinds := runnable()
+	for i := range kinds {
+		f.Add(uint8(i), []byte("some choices"), uint64(i))
+	}
+	f.Fuzz(func(t *testing.T, which uint8, choices []byte, rest uint64) {
+		testenv.BPF(t)
+		k := kinds[int(which)%len(kinds)]
+		if k.program != ebpf.SchedACT {
+			compareRandom(t, k, rand.New(&chosen{choices, rand.NewPCG(rest, 6)}))
+		}
+	})
+}
+
+// chosen is a source of numbers that has some to begin with.
+type chosen struct {
+	first []byte
+	rest  rand.Source
+}
+
+// Uint64 implements [rand.Source].
+func (c *chosen) Uint64() uint64 {
+	if len(c.first) < 8 {
+		return c.rest.Uint64()
+	}
+	n := binary.NativeEndian.Uint64(c.first)
+	c.first = c.first[8:]
+	return n
 }
