@@ -190,6 +190,19 @@ func TestUnpastableFunctionBelow(t *testing.T) {
 	}
 }
 
+// A callback that a timer runs has a stack of its own; one that runs at once has not.
+func TestCallbacksAndTheStack(t *testing.T) {
+	pointer := asm.Instruction{OpCode: asm.LoadImmOp(asm.DWord), Dst: asm.R2, Src: asm.PseudoFunc, Constant: -1}.WithReference("callback")
+	for helper, want := range map[asm.BuiltinFunc]int{asm.FnLoop: 64 + 32, asm.FnTimerSetCallback: 32} {
+		f, err := inspect(&ebpf.ProgramSpec{Instructions: asm.Instructions{
+			pointer, helper.Call(), asm.Return(), asm.StoreImm(asm.RFP, -64, 0, asm.Byte).WithSymbol("callback"), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+		}})
+		require.NoError(t, err)
+		bytes, _ := f.depth(0, false)
+		assert.Equal(t, want, bytes, helperName(helper))
+	}
+}
+
 func TestHelperNames(t *testing.T) {
 	for helper, name := range map[asm.BuiltinFunc]string{
 		asm.FnSkbPullData: "bpf_skb_pull_data", asm.FnL3CsumReplace: "bpf_l3_csum_replace", asm.FnGetPrandomU32: "bpf_get_prandom_u32",

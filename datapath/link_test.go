@@ -267,6 +267,27 @@ func TestHookRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "calls bpf_throw")
 }
 
+// Members of a PROG_ARRAY are loaded as the entrypoint is, wherever they come from.
+func TestMembersFollowTheEntrypoint(t *testing.T) {
+	for _, flags := range []uint32{0, flagFrags} {
+		tail := using()
+		tail.Type, tail.Flags, tail.AttachTo = ebpf.XDP, flagFrags, "something"
+		hook := using("tails")
+		hook.Flags = flagFrags
+		l, entry := target(nil)
+		entry.Flags = flags
+		_, _, err := l.hook(entry, &ebpf.CollectionSpec{
+			Maps: map[string]*ebpf.MapSpec{"tails": {
+				Name: "tails", Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 1, Contents: []ebpf.MapKV{{Key: uint32(0), Value: "tail"}},
+			}},
+			Programs: map[string]*ebpf.ProgramSpec{"hook": hook, "tail": tail},
+		}, "hook", "dp_h0_")
+		require.NoError(t, err)
+		assert.Equal(t, flags, l.out.Programs["dp_h0_tail"].Flags)
+		assert.Empty(t, l.out.Programs["dp_h0_tail"].AttachTo)
+	}
+}
+
 // A PROG_ARRAY belongs to programs of one type and attach type.
 func TestProgramArrayServesOneKind(t *testing.T) {
 	c := &ebpf.CollectionSpec{
