@@ -14,7 +14,7 @@ import (
 )
 
 // A plugin that cannot reserve addresses must not say that it can attach.
-func TestStatusOfAReadOnlyDirectory(t *testing.T) {
+func TestReadOnlyDirectory(t *testing.T) {
 	testenv.Root(t)
 	n := newNetwork(t)
 	require.NoError(t, os.Mkdir(n.dataDir, 0o755))
@@ -28,6 +28,10 @@ func TestStatusOfAReadOnlyDirectory(t *testing.T) {
 		assert.NoError(t, syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""))
 		assert.NoError(t, syscall.Mount("tmpfs", n.dataDir, "tmpfs", syscall.MS_RDONLY, ""))
 		assert.ErrorContains(t, n.do(t, cni.CommandStatus, "", config), "read-only file system")
+		_, err := n.call(t, cni.CommandAdd, "a", config)
+		assert.ErrorContains(t, err, "read-only file system")
+		assert.Equal(t, cni.CodeIO, cni.AsError(err).Code)
+		assert.NoError(t, n.do(t, cni.CommandDel, "a", config), "nothing is written for what has nothing")
 	}()
 	<-done
 }
