@@ -42,7 +42,7 @@ func TestPoolConforms(t *testing.T) {
 // Each call opens the directory anew, as a plugin process would.
 func TestStoreAgainstOracle(t *testing.T) {
 	for seed := range uint64(testenv.Scale(t, 2)) {
-		ipamtest.Oracle(t, newStore(t, Options{NoSync: true}), ipamtest.OracleOptions{Seed: seed, Steps: 2000})
+		ipamtest.Oracle(t, newStore(t, Options{NoSync: true}), ipamtest.OracleOptions{Seed: seed, Steps: 1200})
 	}
 	s := newStore(t, Options{NoSync: true})
 	s.boot = noBoot

@@ -94,12 +94,12 @@ func (m *model) owned(container string) (addrs []netip.Addr) {
 // changes, growing and shrinking.
 func TestIndexAgainstMaps(t *testing.T) {
 	start := time.Unix(1_700_000_000, 0)
-	for seed := range uint64(testenv.Scale(t, 4)) {
+	for seed := range uint64(testenv.Scale(t, 3)) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
 		m := &model{map[netip.Addr]string{}, map[netip.Addr]time.Time{}}
 		x, f := reopen(t, newIndex(0, 0), nil)
 		now := start
-		for step := range 6000 {
+		for step := range 4000 {
 			now = now.Add(time.Second)
 			addr := randomAddr(rnd)
 			x = changeAtRandom(t, rnd, x, m, addr, now)
