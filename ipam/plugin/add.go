@@ -35,17 +35,19 @@ func (s server) add(ctx context.Context, r *cni.Request[Config]) (*cni.Result, e
 	return result, nil
 }
 
-// allocate registers the release of what it takes. An owner that had addresses
-// before keeps them, whatever becomes of this ADD.
+// allocate registers the release of what it took. An owner that had addresses
+// before keeps them, whatever becomes of this ADD; and a failed Allocate has given back
+// what it took, so that what the owner holds then is another call's.
 func allocate(ctx context.Context, r *cni.Request[Config], a ipam.Allocator, opts ipam.Options) ([]ipam.Lease, error) {
 	had, err := a.Leases(ctx, owner(r))
 	if err != nil {
 		return nil, err
 	}
-	if len(had) == 0 {
+	leases, err := a.Allocate(ctx, owner(r), opts)
+	if err == nil && len(had) == 0 {
 		r.Undo("address allocation", func(ctx context.Context) error { return a.Release(ctx, owner(r)) })
 	}
-	return a.Allocate(ctx, owner(r), opts)
+	return leases, err
 }
 
 // options collects the requested addresses. As with host-local they add up: those

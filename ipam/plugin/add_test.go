@@ -98,6 +98,8 @@ func TestAddRequested(t *testing.T) {
 		"in no range":   {one, "IP=10.9.0.1", cni.CodeInvalidConfig, "10.9.0.1 lies in no range"},
 		"two of a set":  {n.config(`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ips":["10.1.0.51"]}`), "IP=10.1.0.50", cni.CodeInvalidConfig, "both requested"},
 		"garbage":       {one, "IP=10.1.0", cni.CodeInvalidEnvironment, `CNI_ARGS: IP="10.1.0" is not an IP address`},
+		"zone":          {one, "IP=fe80::2%eth0", cni.CodeInvalidEnvironment, `CNI_ARGS: IP="fe80::2%eth0" is not an IP address`},
+		"zone in args":  {n.config(`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ips":["fe80::2%eth0/64"]}`), "", cni.CodeInvalidConfig, `runtimeConfig.ips[0]="fe80::2%eth0/64": is not an IP address`},
 		"garbage args":  {n.config(`"subnet":"10.1.0.0/24"`, `"args":{"cni":{"ips":["x"]}}`), "", cni.CodeInvalidConfig, `args.cni.ips[0]="x": is not an IP address`},
 		"garbage empty": {n.config(`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ips":["10.1.0.9",""]}`), "", cni.CodeInvalidConfig, `runtimeConfig.ips[1]="": is not an IP address`},
 	} {
@@ -252,6 +254,29 @@ func TestAddUndo(t *testing.T) {
 }
 
 // cancelling ends the request as soon as addresses are allocated.
+// A call that loses against another of its owner leaves alone what that one got.
+func TestAddLoses(t *testing.T) {
+	pool, err := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{}), ipam.PoolOptions{RefuseHeld: true}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
+	require.NoError(t, err)
+	n := newNetwork(t)
+	n.handler = Over("test", func(*cni.Request[Config], []ipam.RangeSet) (ipam.Allocator, error) { return outrun{pool}, nil }).Handler()
+	_, err = n.call(t, cni.CommandAdd, "a", n.config(`"subnet":"10.1.0.0/24"`))
+	requireCode(t, cni.CodeInvalidConfig, err)
+	leases, err := pool.Leases(t.Context(), ipam.Owner{ContainerID: "a", IfName: "eth0"})
+	require.NoError(t, err)
+	assert.Len(t, leases, 1)
+}
+
+// outrun is an allocator that another call of the same owner comes to first.
+type outrun struct{ ipam.Allocator }
+
+func (o outrun) Allocate(ctx context.Context, owner ipam.Owner, opts ipam.Options) ([]ipam.Lease, error) {
+	if _, err := o.Allocator.Allocate(ctx, owner, opts); err != nil {
+		return nil, err
+	}
+	return o.Allocator.Allocate(ctx, owner, opts)
+}
+
 type cancelling struct {
 	ipam.Allocator
 	cancel context.CancelFunc

@@ -166,14 +166,17 @@ func (c Config) requested() ([]netip.Addr, error) {
 }
 
 // parseAddr reads an address; a prefix length behind it is ignored, as
-// host-local does.
+// host-local does. Zones are refused: they are of one machine's interfaces.
 func parseAddr(text string) (netip.Addr, error) {
-	if !strings.Contains(text, "/") {
-		addr, err := netip.ParseAddr(text)
-		return addr.Unmap(), err
+	if strings.Contains(text, "/") {
+		p, err := netip.ParsePrefix(text) // which refuses zones
+		return p.Addr().Unmap(), err
 	}
-	p, err := netip.ParsePrefix(text)
-	return p.Addr().Unmap(), err
+	addr, err := netip.ParseAddr(text)
+	if err == nil && addr.Zone() != "" {
+		err = errors.New("the address has a zone")
+	}
+	return addr.Unmap(), err
 }
 
 // routes returns the routes for the result. They have its form, so its parser

@@ -22,6 +22,7 @@ var invocations = []call{
 	{name: "ADD that requests two of one set", command: cni.CommandAdd, id: "new", args: "IP=10.1.0.5", more: `"args":{"cni":{"ips":["10.1.0.6"]}}`, vague: true},
 	{name: "ADD that requests the same twice", command: cni.CommandAdd, id: "new", args: "IP=10.1.0.5", more: `"args":{"cni":{"ips":["10.1.0.5"]}}`},
 	{name: "ADD that requests no address", command: cni.CommandAdd, id: "new", args: "IP=10.1.0"},
+	{name: "ADD that requests an address with a zone", command: cni.CommandAdd, id: "new", args: "IP=fd00::5%x"},
 	{name: "ADD with an empty request", command: cni.CommandAdd, id: "new", args: "IP="},
 	{name: "ADD with CNI_ARGS of others", command: cni.CommandAdd, id: "new", args: "K8S_POD_NAME=x"},
 	{name: "ADD with CNI_ARGS of others, IgnoreUnknown", command: cni.CommandAdd, id: "new", args: "IgnoreUnknown=1;K8S_POD_NAME=x"},
