@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -63,6 +65,9 @@ func readCache(dir, network string) (attached, error) {
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // detached meanwhile
+		}
 		if err != nil {
 			return nil, fmt.Errorf("read the runtime's cache: %w", err)
 		}

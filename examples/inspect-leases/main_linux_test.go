@@ -116,6 +116,8 @@ func TestInspect(t *testing.T) {
 	n.write(t, "10.1.0.21", "gone\r\neth0", before)
 	n.write(t, "10.9.0.9", n.id("kept")+"\r\neth0", before)
 	n.write(t, "10.1.0.22", "? ? ?", before)
+	require.NoError(t, os.Mkdir(n.path("networks/pods/10.1.0.23"), 0o755))
+	require.NoError(t, os.Symlink("/gone", n.path("cache/results/pods-detached-eth0"))) // as when it is gone when it is read
 	all := n.leases(t)
 
 	report := `network pods, DIR/networks/pods: 9 leases
@@ -128,9 +130,10 @@ func TestInspect(t *testing.T) {
  fd00::2 kept/eth0
  fd00::3 lost/eth0 orphan
  fd00::4 young/eth0
-set 0, 10.1.0.1-10.1.0.254: 6 of 253 used (2.4 %)
+set 0, 10.1.0.1-10.1.0.254: 7 of 253 used (2.8 %)
 set 1, fd00::2-fd00::5: 3 of 4 used (75.0 %)
 problem: DIR/networks/pods/10.1.0.22: its text is no record of a lease; garbage collection removes it
+problem: DIR/networks/pods/10.1.0.23: is not a regular file of a lease's size; move it away if no container has the address: garbage collection does not touch what it did not write
 `
 	out, err := n.inspect(t)
 	require.NoError(t, err, out)
@@ -140,7 +143,7 @@ problem: DIR/networks/pods/10.1.0.22: its text is no record of a lease; garbage 
 	out, err = n.inspect(t, "-delete")
 	require.NoError(t, err, out)
 	assert.Equal(t, report+"\n3 orphans released\n", out)
-	assert.Equal(t, "10.1.0.2 10.1.0.20 10.1.0.22 10.1.0.4 10.9.0.9 fd00::2 fd00::4", n.leases(t))
+	assert.Equal(t, "10.1.0.2 10.1.0.20 10.1.0.22 10.1.0.23 10.1.0.4 10.9.0.9 fd00::2 fd00::4", n.leases(t))
 	out, err = n.inspect(t)
 	require.NoError(t, err)
 	assert.NotContains(t, out, "orphan")
