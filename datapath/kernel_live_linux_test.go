@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	ebpflink "github.com/cilium/ebpf/link"
@@ -25,6 +26,7 @@ import (
 type lab struct {
 	cgroup string
 	ns     *netns.NS
+	wait   time.Duration // how long a receiver waits: short where nothing is expected to come
 }
 
 // newLab moves the process into a cgroup of its own, for the time of the test.
@@ -111,6 +113,7 @@ func (o *occasion) check(t *testing.T, l *lab) {
 				trace := datapathtest.NewTrace(t)
 				program := c.load(t, trace, composition, datapath.Options{Counters: composition == datapath.Called})
 				want, verdict := c.expect()
+				l.expect(verdict&1 == 1)
 				l.do(t, func() {
 					o.attachTo(t, program)
 					trace.Take(t)
@@ -160,20 +163,29 @@ func address(family, port int) unix.Sockaddr {
 	return &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}
 }
 
-// socket is closed at the test's end. It gives up waiting after a tenth of a second.
+// socket is closed at the test's end.
 func socket(t *testing.T, family, kind int) int {
 	t.Helper()
 	fd, err := unix.Socket(family, kind, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })
-	require.NoError(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Usec: 100_000}))
 	return fd
 }
 
+// expect says whether the next datagram will arrive.
+func (l *lab) expect(arrives bool) {
+	l.wait = 50 * time.Millisecond
+	if arrives {
+		l.wait = 10 * time.Second
+	}
+}
+
 // exchange sends a datagram from a new socket to another new one and returns the first error.
-func exchange(t *testing.T, family int) error {
+func (l *lab) exchange(t *testing.T, family int) error {
 	t.Helper()
 	to, from := socket(t, family, unix.SOCK_DGRAM), socket(t, family, unix.SOCK_DGRAM)
+	patience := unix.NsecToTimeval(l.wait.Nanoseconds())
+	require.NoError(t, unix.SetsockoptTimeval(to, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
 	if err := unix.Bind(to, address(family, 4000)); err != nil {
 		return err
 	}
@@ -212,9 +224,10 @@ func (o *occasion) checkPackets(t *testing.T, l *lab) {
 				trace := datapathtest.NewTrace(t)
 				program := c.load(t, trace, composition, datapath.Options{})
 				want, verdict := c.expect()
+				l.expect(verdict != o.stop)
 				l.do(t, func() {
 					o.attachTo(t, program)
-					err := exchange(t, unix.AF_INET)
+					err := l.exchange(t, unix.AF_INET)
 					if verdict == o.stop {
 						require.Error(t, err)
 					} else {

@@ -35,7 +35,7 @@ func (l *lab) socketOccasions(t *testing.T) []occasion {
 	packets := func(name string, attach ebpf.AttachType, denied error) occasion {
 		return occasion{
 			kind: yesno(name, ebpf.CGroupSKB, attach), attachTo: l.inCgroup(attach), denied: denied,
-			provoke: func(t *testing.T) error { return exchange(t, unix.AF_INET) },
+			provoke: func(t *testing.T) error { return l.exchange(t, unix.AF_INET) },
 		}
 	}
 	egress := packets("cgroup_skb egress", ebpf.AttachCGroupInetEgress, unix.EPERM)
