@@ -122,6 +122,7 @@ func TestCalledDescribesEveryFunction(t *testing.T) {
 	for _, ins := range entry[1:] {
 		assert.Empty(t, ins.Symbol())
 	}
+	assert.Len(t, entry.ReferenceOffsets(), 2, "labels are left")
 	assert.Equal(t, &btf.Func{Name: "dp_h1_first", Linkage: btf.GlobalFunc, Type: own.Type}, btf.FuncMetadata(&f.subs[0]))
 	assert.Equal(t, "its own line", fmt.Sprint(f.subs[0].Source()))
 	assert.Equal(t, btf.StaticFunc, btf.FuncMetadata(&f.subs[2]).Linkage)

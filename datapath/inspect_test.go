@@ -61,11 +61,9 @@ func stackCases() []stackCase {
 			asm.Mov.Imm(asm.R3, 4),
 			asm.Add.Imm(asm.R2, -8).WithSymbol("again"), store(asm.R2, 0), asm.Sub.Imm(asm.R3, 1), asm.JNE.Imm(asm.R3, 0, "again"),
 		}), 512, true, false},
-		{"handed to a helper", join(
-			asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.StoreMem(asm.RFP, -80, asm.R0, asm.Word)},
-			copyTo(asm.R3, -80),
-			asm.Instructions{asm.Mov.Imm(asm.R1, 0), asm.Mov.Imm(asm.R2, 0), asm.Mov.Imm(asm.R4, 4), asm.Mov.Imm(asm.R5, 0), asm.FnCsumDiff.Call()},
-		), 80, false, true},
+		{"handed to a helper", join(copyTo(asm.R3, -80), asm.Instructions{
+			asm.Mov.Imm(asm.R2, 0), asm.Mov.Imm(asm.R4, 16), asm.FnXdpLoadBytes.Call(),
+		}), 80, false, true},
 		{"atomic", asm.Instructions{
 			asm.Mov.Imm(asm.R2, 1), asm.StoreMem(asm.RFP, -16, asm.R2, asm.DWord), asm.AddAtomic.Mem(asm.RFP, asm.R2, asm.DWord, -16),
 		}, 16, false, true},
