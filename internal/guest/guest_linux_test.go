@@ -7,7 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -170,7 +172,11 @@ func TestGuestEndsWithTheTest(t *testing.T) {
 	}, time.Minute, 50*time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	require.Eventually(t, func() bool { return processWith(temporary) != qemu }, time.Minute, 50*time.Millisecond)
+	if !assert.Eventually(t, func() bool { return processWith(temporary) != qemu }, time.Minute, 50*time.Millisecond) {
+		pid, err := strconv.Atoi(filepath.Base(qemu))
+		require.NoError(t, err)
+		require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+	}
 }
 
 // processWith returns the directory in /proc of an emulator that has a text in an argument.
