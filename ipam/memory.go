@@ -12,8 +12,8 @@ import (
 )
 
 // Memory is a [Store] that lives and dies with the process: for tests, and for
-// agents that rebuild their leases from elsewhere. What it does costs the same with
-// ten leases and with many thousands, All excepted.
+// agents that rebuild their leases from elsewhere. What it does costs hardly more with
+// many thousands of leases than with ten, All excepted.
 type Memory struct {
 	lock  chan struct{} // a mutex whose wait a context can end
 	state memory

@@ -13,7 +13,8 @@ import (
 // Pool allocates round robin: the next address of a range set is the first free
 // one behind the address reserved last, so that a released address rests as
 // long as possible. Leases that a changed configuration has no place for stay until
-// they are released; Usage reports them. It is safe for concurrent use as far as [Allocator] says.
+// they are released; Usage reports them. It is safe for concurrent use as far as
+// [Allocator] says.
 type Pool struct {
 	store   Store
 	options PoolOptions

@@ -15,8 +15,9 @@ import (
 type RangeSet []Range
 
 // NormalizeSets normalizes every range of every set and checks that they fit
-// together: no set is empty or mixes address families, no two ranges overlap, and
-// each has an address to hand out that is no gateway of another. Errors are of type [*RangeError]. The argument is left unchanged.
+// together: no set is empty or mixes address families, no two ranges overlap, and each
+// has an address to hand out that is no gateway of another. Errors are of type
+// [*RangeError]. The argument is left unchanged.
 func NormalizeSets(sets []RangeSet) ([]RangeSet, error) {
 	out := make([]RangeSet, 0, len(sets))
 	for i, s := range sets {

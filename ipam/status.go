@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Status implements [Allocator]. Its cost does not depend on the number of leases.
+// Status implements [Allocator]. It searches as Allocate does, and takes nothing.
 func (p *Pool) Status(ctx context.Context) error {
 	return p.store.View(ctx, func(tx ReadTx) error {
 		var errs []error

@@ -78,8 +78,9 @@ func (u Usage) String() string {
 	return b.String()
 }
 
-// Usage implements [Allocator]. Its cost does not depend on the number of leases,
-// unless there are some outside of the ranges.
+// Usage implements [Allocator]. It asks the store for counts, and looks at every lease
+// only when there are some outside of the ranges. Those whose record cannot be read are
+// among them, as nobody's.
 func (p *Pool) Usage(ctx context.Context) (Usage, error) {
 	var u Usage
 	err := p.store.View(ctx, func(tx ReadTx) error {
