@@ -10,12 +10,22 @@ import (
 // tells when it was used.
 const stampAge = time.Hour
 
+// coarsest is the coarsest time that a file system keeps.
+const coarsest = 2 * time.Second
+
 // newStamp returns a random time: to the nanosecond, or for a file system that keeps
-// less, to two seconds, as the coarsest does.
-func newStamp(now time.Time, coarse bool) time.Time {
-	at := now.Add(-2*time.Second - rand.N(stampAge))
+// less, to two seconds, as the coarsest does. It is another one than old, even after such
+// a file system has cut it off.
+func newStamp(now, old time.Time, coarse bool) time.Time {
+	at := old
+	for at.Sub(old).Abs() < coarsest {
+		at = now.Add(-coarsest - rand.N(stampAge))
+		if coarse {
+			at = at.Truncate(coarsest)
+		}
+	}
 	if coarse {
-		return at.Truncate(2 * time.Second).Round(0)
+		return at.Round(0)
 	}
 	if at.Nanosecond() == 0 {
 		at = at.Add(1) // seconds alone would look coarse

@@ -19,9 +19,10 @@ type tx struct {
 	boot  string    // this run of the kernel; empty: not known
 	since time.Time // when that began; zero: not known
 
-	x        *index // nil: not looked at yet
-	file     handle // of the index; nil: none
-	distrust bool   // what the index's file says is not true
+	x        *index    // nil: not looked at yet
+	file     handle    // of the index; nil: none
+	distrust bool      // what the index's file says is not true
+	written  time.Time // the stamp of the index on disk; zero: there is none to be read
 
 	// The time of the directory's last change, as this tx found it or set it last; the
 	// zero time: the index is not kept, and nothing is set.
@@ -110,6 +111,7 @@ func (t *tx) onDisk() *index {
 	if err != nil {
 		return nil
 	}
+	t.written = x.stamp()
 	return x
 }
 
@@ -122,7 +124,7 @@ func (t *tx) claim() {
 		return
 	}
 	for _, coarse := range []bool{false, true} {
-		stamp := newStamp(t.now, coarse)
+		stamp := newStamp(t.now, t.written, coarse)
 		if t.sys().Touch(t.store.dir, stamp) != nil {
 			return
 		}
@@ -153,7 +155,7 @@ func (t *tx) change(call func() error) error {
 	if err := call(); err != nil {
 		return err
 	}
-	stamp := newStamp(t.now, t.coarse())
+	stamp := newStamp(t.now, t.written, t.coarse())
 	if t.sys().Touch(t.store.dir, stamp) != nil {
 		t.giveUp()
 		return nil
