@@ -54,7 +54,7 @@ func allocate(ctx context.Context, r *cni.Request[Config], a ipam.Allocator, opt
 // of CNI_ARGS, of args.cni.ips and of the capability ips must all be satisfied.
 func options(r *cni.Request[Config]) (ipam.Options, error) {
 	var opts ipam.Options
-	if text, _ := r.Args.Get("IP"); text != "" {
+	if text := requestedByArgs(r.Args); text != "" {
 		addr, err := parseAddr(text)
 		if err != nil {
 			return opts, cni.Errorf(cni.CodeInvalidEnvironment, "CNI_ARGS: IP=%q is not an IP address; request one such as 10.1.0.5", text)
@@ -64,6 +64,17 @@ func options(r *cni.Request[Config]) (ipam.Options, error) {
 	more, err := r.Config.requested()
 	opts.Requested = append(opts.Requested, more...)
 	return opts, err
+}
+
+// requestedByArgs returns the value of IP, of several the last, as host-local does.
+func requestedByArgs(args cni.Args) string {
+	text := ""
+	for _, arg := range args {
+		if arg.Key == "IP" {
+			text = arg.Value
+		}
+	}
+	return text
 }
 
 // frame is the result without addresses.

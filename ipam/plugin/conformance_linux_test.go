@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 		target.Path = []string{t.TempDir()}
 		program := testenv.Build(t, "github.com/cnikit/cnikit/examples/bridge-vxlan/ipam")
 		require.NoError(t, os.Symlink(program, filepath.Join(target.Path[0], plugin.Type)))
-		cnitest.Run(t, target, cnitest.Options{Strict: true})
+		cnitest.Run(t, target, cnitest.Options{Strict: true, Parallel: true})
 	})
 	t.Run("handler", func(t *testing.T) {
 		cnitest.Run(t, cnitest.Target{
@@ -31,6 +31,6 @@ func TestConformance(t *testing.T) {
 				"type": "cnikit-ipam",
 				"ipam": {"type": "cnikit-ipam", "ranges": [[{"subnet": "10.1.0.0/24"}], [{"subnet": "fd00:1::/64"}]], "dataDir": "{{dir}}"}
 			}`),
-		}, cnitest.Options{Strict: true})
+		}, cnitest.Options{Strict: true, Parallel: true})
 	})
 }

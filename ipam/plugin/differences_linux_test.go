@@ -32,6 +32,16 @@ func adding(setups ...string) func(observed) bool {
 // differences are tried in this order, the special before the general.
 var differences = []difference{
 	{
+		"A namespace that does not exist",
+		"Neither enters it. Package cni refuses an ADD for a container that is not there before it asks any plugin; host-local reserves an address for it. DEL does without the namespace in both.",
+		func(o observed) bool { return o.add() && o.netns != "" && o.beyond() },
+	},
+	{
+		"A prefix length with a leading zero",
+		"Written /024 it is refused, since other programs read such a number as octal. Write /24; DEL and GC do not depend on it.",
+		func(o observed) bool { return o.setup.name == "a prefix length with a leading zero" && o.beyond() },
+	},
+	{
 		"A failed ADD frees only what it took",
 		"host-local gives back everything that the attachment has when one of several range sets fails, or when a requested address lies in no range. The addresses of the first ADD are in use: " +
 			"the next container gets one of them, and two have the same. Ours gives back what this very call reserved.",

@@ -2,6 +2,7 @@ package plugin_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -95,6 +96,7 @@ type call struct {
 	command cni.Command
 	id      string
 	args    string
+	netns   string // default: one that exists
 	more    string // members of the document
 	// vague says that host-local does as much of it as a map's order has it, so that
 	// what a failure leaves is not compared.
@@ -135,14 +137,10 @@ func (s setup) run(t *testing.T, e executable, c call) outcome {
 		files = held
 	}
 	s.lay(t, dir, files)
-	version := s.version
-	if version == "" {
-		version = "1.1.0"
-	}
 	cwd, err := os.Getwd()
 	assert.NoError(t, err)
 	members := []string{
-		fmt.Sprintf(`"cniVersion":%q,"name":"net","type":"bridge"`, version),
+		fmt.Sprintf(`"cniVersion":%q,"name":"net","type":"bridge"`, cmp.Or(s.version, "1.1.0")),
 		fmt.Sprintf(`"ipam":{"type":"host-local","dataDir":%q%s}`, e.dataDir, prefixed(strings.ReplaceAll(s.ipam, "{{cwd}}", cwd))),
 	}
 	for _, more := range []string{s.more, c.more} {
@@ -151,7 +149,7 @@ func (s setup) run(t *testing.T, e executable, c call) outcome {
 		}
 	}
 	out, err := cni.Exec{}.Execute(t.Context(), e.name, cni.Invocation{
-		Command: c.command, ContainerID: c.id, NetNS: e.netns, IfName: "eth0", Args: c.args, Path: []string{e.path},
+		Command: c.command, ContainerID: c.id, NetNS: cmp.Or(c.netns, e.netns), IfName: "eth0", Args: c.args, Path: []string{e.path},
 		Config: []byte("{" + strings.Join(members, ",") + "}"),
 	})
 	o := outcome{answer: "ok", files: changes(t, dir, files)}
