@@ -344,6 +344,26 @@ func TestRestsSurvive(t *testing.T) {
 	require.Zero(t, resting(), "longer than asked")
 }
 
+// One that is told to keep no times forgets those of what it reserves, which rests no more.
+func TestRestEndsWhoeverReserves(t *testing.T) {
+	s, p, _ := watched(t, Options{Rest: time.Hour})
+	require.NoError(t, p.Release(t.Context(), owner("one")))
+	s.rest = 0
+	addr := netip.MustParseAddr("10.1.0.2")
+	require.NoError(t, s.Update(t.Context(), func(tx ipam.Tx) error {
+		ok, err := tx.Reserve(addr, owner("four"))
+		require.True(t, ok)
+		return err
+	}))
+	s.rest = time.Hour
+	require.NoError(t, s.View(t.Context(), func(tx ipam.ReadTx) error {
+		n, _, err := tx.Resting(addr, addr, time.Now().Add(-time.Minute))
+		assert.Zero(t, n)
+		return err
+	}))
+	requireTrue(t, s)
+}
+
 // A writer that ignores the lock is noticed although it was at work during a call of
 // ours, before a change or after the last one.
 func TestOthersAreNoticedDuringACall(t *testing.T) {

@@ -42,10 +42,10 @@ func (t *tx) maintain() {
 
 func (t *tx) noteReserved(addr netip.Addr, o ipam.Owner) {
 	t.note(func(x *index) error {
-		if err := x.take(addr, o.ContainerID, kindLease); err != nil || t.store.rest <= 0 {
+		if err := x.take(addr, o.ContainerID, kindLease); err != nil {
 			return err
 		}
-		before, err := x.rest(addr, time.Time{})
+		before, err := x.rest(addr, time.Time{}) // noted by whoever keeps times
 		if t.fresh == nil {
 			t.fresh = map[netip.Addr]time.Time{}
 		}
@@ -168,11 +168,11 @@ func (t *tx) Release(addr netip.Addr, o ipam.Owner) error {
 // from where it was.
 func (t *tx) noteReleased(addr netip.Addr, o ipam.Owner) {
 	t.note(func(x *index) error {
-		if err := x.release(addr, o.ContainerID); err != nil || t.store.rest <= 0 {
+		if err := x.release(addr, o.ContainerID); err != nil {
 			return err
 		}
 		at, fresh := t.fresh[addr]
-		if !fresh {
+		if !fresh && t.store.rest > 0 {
 			at = time.Now()
 		}
 		delete(t.fresh, addr)
