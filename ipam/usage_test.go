@@ -175,8 +175,8 @@ type unreadableTx struct {
 
 func (t unreadableTx) All() iter.Seq2[Reservation, error] {
 	return func(yield func(Reservation, error) bool) {
-		for r := range t.ReadTx.All() {
-			if !yield(r, t.err) {
+		for r, err := range t.ReadTx.All() {
+			if !yield(r, errors.Join(err, t.err)) {
 				return
 			}
 		}
