@@ -20,12 +20,13 @@ func check(spec *ebpf.CollectionSpec, h *Hook) error {
 	case strings.Contains(h.Owner, "/"):
 		return &refusal{"has an owner with a slash, which separates owner and name in constraints", "name the owner without one"}
 	case program == nil:
-		names := strings.Join(slices.Sorted(maps.Keys(spec.Programs)), ", ")
-		return &refusal{"is for an entrypoint that the collection does not have", "choose one of " + cmp.Or(names, "those of the collection, which has none")}
+		return &refusal{"is for an entrypoint that the collection does not have", "set Entrypoint to " + oneOf(spec)}
 	case h.Kind < Pre || h.Kind > Observer:
 		return &refusal{"has no kind", "set Kind to Pre, Post or Observer"}
 	case h.Composition < Auto || h.Composition > Slot:
 		return &refusal{"has an unknown composition", "set Composition to Auto, Pasted, Called or Slot"}
+	case h.Collection != nil && nilEntry(h.Collection) != "":
+		return &refusal{"has a collection whose " + nilEntry(h.Collection) + " is nil", "set it, or delete it from the collection"}
 	case h.Collection == nil && (h.Composition == Pasted || h.Composition == Called):
 		return &refusal{"is to be " + h.Composition.String() + ", but brings no collection", "set Collection, or ask for a Slot"}
 	case h.Kind == Observer && len(h.Proceed) > 0:
@@ -51,7 +52,7 @@ func check(spec *ebpf.CollectionSpec, h *Hook) error {
 func (e *entrypoint) checkCode(h *plannedHook) error {
 	program := h.Collection.Programs[h.Program]
 	if program == nil {
-		return &refusal{fmt.Sprintf("has a collection without the program %q", h.Program), "set Program to one of " + strings.Join(slices.Sorted(maps.Keys(h.Collection.Programs)), ", ")}
+		return &refusal{fmt.Sprintf("has a collection without the program %q", h.Program), "set Program to " + oneOf(h.Collection)}
 	}
 	switch {
 	case program.Type == ebpf.Extension || program.Type == ebpf.UnspecifiedProgram:
@@ -63,10 +64,42 @@ func (e *entrypoint) checkCode(h *plannedHook) error {
 			fmt.Sprintf("has a program for attach type %s, and the entrypoint is for %s, whose context has other fields", program.AttachType, e.program.AttachType),
 			"write the hook for the entrypoint's attach type",
 		}
+	case program.AttachType == ebpf.AttachXDPDevMap && e.program.AttachType != ebpf.AttachXDPDevMap:
+		// xdp_is_valid_access in net/core/filter.c: the interface that a packet leaves by is a field for these alone.
+		return &refusal{
+			fmt.Sprintf("has a program for attach type %s, and the entrypoint is for %s, whose context has fewer fields", program.AttachType, e.program.AttachType),
+			"write the hook for the entrypoint's attach type",
+		}
 	case program.Ifindex != 0 && program.Ifindex != e.program.Ifindex:
 		return &refusal{fmt.Sprintf("has a program for interface %d alone, and the entrypoint is for interface %d", program.Ifindex, e.program.Ifindex), "leave Ifindex out"}
 	}
 	return nil
+}
+
+// oneOf says which programs there are to choose from.
+func oneOf(spec *ebpf.CollectionSpec) string {
+	names := strings.Join(slices.Sorted(maps.Keys(spec.Programs)), ", ")
+	return cmp.Or(names, "a program: the collection has none")
+}
+
+// nilEntry names a program, map or variable of the collection that is nil, or returns the empty string.
+func nilEntry(spec *ebpf.CollectionSpec) string {
+	for _, name := range slices.Sorted(maps.Keys(spec.Programs)) {
+		if spec.Programs[name] == nil {
+			return fmt.Sprintf("program %q", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Maps)) {
+		if spec.Maps[name] == nil {
+			return fmt.Sprintf("map %q", name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(spec.Variables)) {
+		if spec.Variables[name] == nil {
+			return fmt.Sprintf("variable %q", name)
+		}
+	}
+	return ""
 }
 
 // sameType takes the two types of TC, which have the same context and verdicts, for one.

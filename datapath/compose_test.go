@@ -164,7 +164,7 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 	}{
 		{"no name", nil, with(func(h *datapath.Hook) { h.Name = "" }), ext, "lacks an owner or a name", "set Owner and Name"},
 		{"slash", nil, with(func(h *datapath.Hook) { h.Owner = "a/b" }), ext, "owner with a slash", "without one"},
-		{"no entrypoint", nil, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "that the collection does not have", "choose one of entry"},
+		{"no entrypoint", nil, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "that the collection does not have", "set Entrypoint to entry"},
 		{"no kind", nil, with(func(h *datapath.Hook) { h.Kind = 0 }), ext, "has no kind", "set Kind"},
 		{"unknown composition", nil, with(func(h *datapath.Hook) { h.Composition = 9 }), ext, "unknown composition", "Auto"},
 		{"constraint", nil, with(func(h *datapath.Hook) { h.After = []string{"x/"} }), ext, `has the constraint "x/", which names no hook`, "owner/name"},
@@ -172,6 +172,9 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 		{"observer with a mask", nil, with(func(h *datapath.Hook) { h.Kind, h.Proceed = datapath.Observer, []int32{1} }), ext, "is an observer", "make it a Post hook"},
 		{"pre hook after the end", nil, with(func(h *datapath.Hook) { h.AfterTermination = true }), ext, "AfterTermination, which is for post hooks", "leave it out"},
 		{"no program", nil, with(func(h *datapath.Hook) { h.Program = "x" }), ext, `without the program "x"`, "entry"},
+		{"no program at all", nil, with(func(h *datapath.Hook) { h.Collection = &ebpf.CollectionSpec{} }), ext, `without the program "entry"`, "the collection has none"},
+		{"nil map", nil, with(func(h *datapath.Hook) { h.Collection.Maps = map[string]*ebpf.MapSpec{"m": nil} }), ext, `collection whose map "m" is nil`, "delete it"},
+		{"egress of a device map", nil, with(func(h *datapath.Hook) { h.Collection = program(xdp, ebpf.AttachXDPDevMap, -1) }), ext, "attach type XDPDevMap, and the entrypoint is for None", "entrypoint's attach type"},
 		{"type of the entrypoint", program(ebpf.Kprobe, 0, 0), with(func(*datapath.Hook) {}), ext, "is for a program of type Kprobe", "hook an XDP"},
 		{"type of the hook", nil, with(func(h *datapath.Hook) { h.Collection = program(ebpf.SchedCLS, 0, -1) }), ext, "type SchedCLS, and the entrypoint is of type XDP", "as an Extension"},
 		{
@@ -222,6 +225,14 @@ func TestSlotsOfAProgramInAnArray(t *testing.T) {
 func TestNoCollection(t *testing.T) {
 	_, err := datapath.NewPlan(nil, nil, datapath.Options{})
 	require.ErrorContains(t, err, "plan hooks: no collection")
+	for what, spec := range map[string]*ebpf.CollectionSpec{
+		`program "x"`:  {Programs: map[string]*ebpf.ProgramSpec{"x": nil}},
+		`map "x"`:      {Maps: map[string]*ebpf.MapSpec{"x": nil}},
+		`variable "x"`: {Variables: map[string]*ebpf.VariableSpec{"x": nil}},
+	} {
+		_, err := datapath.NewPlan(spec, nil, datapath.Options{})
+		require.ErrorContains(t, err, what+" of the collection is nil")
+	}
 }
 
 // Everything that is wrong is said at once.

@@ -103,7 +103,7 @@ func (m *mainCode) emit(insns ...asm.Instruction) {
 
 // begin writes the head of the function, with the name and type of the original.
 func (m *mainCode) begin() {
-	first := asm.Mov.Reg(regContext, asm.R1).WithSource(asm.Comment("dispatcher of " + m.name))
+	first := asm.Mov.Reg(regContext, asm.R1).WithSource(asm.Comment("dispatcher of " + printable(m.name)))
 	m.code = append(m.code, btf.WithFuncMetadata(first.WithSymbol(m.main.Name), m.main))
 	if m.counters {
 		m.findCounters()

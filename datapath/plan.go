@@ -52,6 +52,9 @@ func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) 
 	if spec == nil {
 		return nil, errors.New("plan hooks: no collection: pass the one whose programs are to be hooked")
 	}
+	if entry := nilEntry(spec); entry != "" {
+		return nil, fmt.Errorf("plan hooks: %s of the collection is nil: set it, or delete it from the collection", entry)
+	}
 	p := &Plan{linked: spec.Copy()}
 	byEntry, errs := sortOut(spec, hooks)
 	linker := newLinker(p.linked, spec)

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
+	"unicode/utf8"
 )
 
 // String renders the plan for people: for each entrypoint what runs in which order, how it is composed and why, what its verdicts do, and
@@ -19,12 +22,12 @@ func (p *Plan) String() string {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s (%s)\n", e.name, e.typ.name)
+		fmt.Fprintf(&b, "%s (%s)\n", printable(e.name), e.typ.name)
 		e.printSteps(&b)
 		e.printRules(&b)
 	}
 	for _, c := range p.ignored {
-		fmt.Fprintf(&b, "\nignored at %s: %s: no %s hook of that name is there", c.Entrypoint, c, c.Kind)
+		fmt.Fprintf(&b, "\nignored at %s: %s: no %s hook of that name is there", printable(c.Entrypoint), printable(c.String()), c.Kind)
 	}
 	if len(p.ignored) > 0 {
 		b.WriteByte('\n')
@@ -41,12 +44,20 @@ func (e *entrypoint) printSteps(to io.Writer) {
 			fmt.Fprintf(w, "  original\t%s\t%s\t%s\t\n", e.main.Name, how(p), p.why)
 			continue
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", h.Kind, h.ID(), how(p), e.because(h), e.rule(h))
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\n", h.Kind, printable(h.ID()), how(p), e.because(h), e.rule(h))
 	}
 	_ = w.Flush() // to memory
 	for line := range strings.Lines(b.String()) {
 		fmt.Fprintln(to, strings.TrimRight(line, " \n"))
 	}
+}
+
+// printable quotes a text that would break a line or a column, or that BTF takes for no string.
+func printable(text string) string {
+	if utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return text
+	}
+	return strconv.Quote(text)
 }
 
 func how(p *part) string {

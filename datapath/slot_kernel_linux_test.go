@@ -127,6 +127,21 @@ func TestSlotsAreDescribed(t *testing.T) {
 	}
 }
 
+// BTF holds no string with a zero byte, and a line break in a name would break the plan's columns.
+func TestSlotsAndEntrypointsHaveAnyNames(t *testing.T) {
+	testenv.BPF(t)
+	const name = "a\x00\n\t\xffé"
+	spec := program(ebpf.XDP, 0, 2)
+	spec.Programs[name] = spec.Programs["entry"]
+	delete(spec.Programs, "entry")
+	slot := datapath.Hook{Owner: name, Name: name, Entrypoint: name, Kind: datapath.Pre}
+	plan, err := datapath.NewPlan(spec, []datapath.Hook{slot}, datapath.Options{Features: datapath.Features{Freplace: true}})
+	require.NoError(t, err)
+	datapathtest.Load(t, plan.Build())
+	assert.Contains(t, plan.String(), `"a\x00\n\t\xffé" (XDP)`)
+	assert.Contains(t, plan.String(), `  pre       "a\x00\n\t\xffé/a\x00\n\t\xffé"  slot dp_pre_0`)
+}
+
 // What the caller gave stays as it was, and what has no hooks is as the caller gave it.
 func TestBuildLeavesOthersAlone(t *testing.T) {
 	spec := tailCall(ebpf.SchedCLS, ebpf.AttachTCXIngress, 0)
