@@ -65,7 +65,8 @@ func (e *entrypoint) checkCode(h *plannedHook) error {
 			"write the hook for the entrypoint's attach type",
 		}
 	case program.AttachType == ebpf.AttachXDPDevMap && e.program.AttachType != ebpf.AttachXDPDevMap:
-		// xdp_is_valid_access in net/core/filter.c: the interface that a packet leaves by is a field for these alone.
+		// xdp_is_valid_access in net/core/filter.c: the interface that a packet leaves by is a field for these
+		// alone.
 		return &refusal{
 			fmt.Sprintf("has a program for attach type %s, and the entrypoint is for %s, whose context has fewer fields", program.AttachType, e.program.AttachType),
 			"write the hook for the entrypoint's attach type",

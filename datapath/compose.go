@@ -22,7 +22,8 @@ type part struct {
 // inMain tells whether the part is pasted between others.
 func (p *part) inMain() bool { return p.composition == Pasted && !p.follows }
 
-// Registers of a generated main function. Pasted code keeps those that are live, or main saves them on its stack around it.
+// Registers of a generated main function. Pasted code keeps those that are live, or main saves them on its
+// stack around it.
 const (
 	regContext    = asm.R6
 	regVerdict    = asm.R7
@@ -30,11 +31,12 @@ const (
 	regTerminated = asm.R9
 )
 
-// maxPastedTotal keeps the distance of the conditional jumps over pasted code in their range of 32767 instructions.
+// maxPastedTotal keeps the distance of the conditional jumps over pasted code in their range of 32767
+// instructions.
 const maxPastedTotal = 16384
 
-// compose decides how the parts of an entrypoint get into it. Everything begins as pasted, if nothing speaks against it, and becomes
-// called where the kernel's limits ask for it.
+// compose decides how the parts of an entrypoint get into it. Everything begins as pasted, if nothing speaks
+// against it, and becomes called where the kernel's limits ask for it.
 func (e *entrypoint) compose(o Options) error {
 	limit := o.PasteLimit
 	if limit == 0 {
@@ -113,8 +115,8 @@ func (e *entrypoint) limitSize() {
 	}
 }
 
-// limitStack changes compositions until the stack suffices: what is called only because it is large is pasted when that is too deep, which saves
-// a function; and what has the largest frame is called.
+// limitStack changes compositions until the stack suffices: what is called only because it is large is pasted
+// when that is too deep, which saves a function; and what has the largest frame is called.
 func (e *entrypoint) limitStack(small bool) error {
 	for {
 		e.layOut()
@@ -183,7 +185,8 @@ func (e *entrypoint) largestMovable() *part {
 	return largest
 }
 
-// layOut computes main's stack: room for the registers that are saved around pasted code, then that code's own stack.
+// layOut computes main's stack: room for the registers that are saved around pasted code, then that code's own
+// stack.
 func (e *entrypoint) layOut() {
 	e.shift, e.frame = 0, 0
 	if e.counters {
@@ -219,7 +222,8 @@ func (e *entrypoint) live(kind Kind) []asm.Register {
 	return registers
 }
 
-// leaves tells whether the fragment, when it is pasted, does without as many of the registers that survive calls.
+// leaves tells whether the fragment, when it is pasted, does without as many of the registers that survive
+// calls.
 func (f *fragment) leaves(registers int) bool { return registers <= 4-f.savedRegisters }
 
 // tight returns the first part for which the kernel's stack does not suffice, with the error that says why.

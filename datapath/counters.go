@@ -21,8 +21,9 @@ type HookCounters struct {
 	Others                  uint64           // any other verdict
 }
 
-// A value of the map has a block of numbers for each hook of an entrypoint: one for each verdict from countersLow on, one for other
-// verdicts, one for terminations. So a run costs one lookup, and a hook one addition.
+// A value of the map has a block of numbers for each hook of an entrypoint: one for each verdict from
+// countersLow on, one for other verdicts, one for terminations. So a run costs one lookup, and a hook one
+// addition.
 const (
 	countersLow      = -1
 	countersVerdicts = 11
@@ -45,8 +46,8 @@ func (p *Plan) countersSpec() *ebpf.MapSpec {
 	}
 }
 
-// findCounters looks up the counters of the entrypoint. The kernel's lookup of an index that is there finds it; the verifier wants to see a
-// branch for when it does not.
+// findCounters looks up the counters of the entrypoint. The kernel's lookup of an index that is there finds it;
+// the verifier wants to see a branch for when it does not.
 func (m *mainCode) findCounters() {
 	m.emit(
 		asm.StoreImm(asm.RFP, -4, int64(m.index), asm.Word),
@@ -90,8 +91,9 @@ func (m *mainCode) increment(base asm.Register, offset int) {
 	)
 }
 
-// ReadCounters reads the map named [CountersMap] of a loaded collection that was built from the plan. Hooks come in the order in which they
-// run. Packets that pass meanwhile may be counted for some hooks and not yet for others.
+// ReadCounters reads the map named [CountersMap] of a loaded collection that was built from the plan. Hooks
+// come in the order in which they run. Packets that pass meanwhile may be counted for some hooks and not yet
+// for others.
 func (p *Plan) ReadCounters(m *ebpf.Map) ([]HookCounters, error) {
 	if m == nil {
 		return nil, errors.New("read counters: no map: build the plan with Options.Counters, and take the map from the loaded collection")

@@ -34,8 +34,8 @@ func (e *entrypoint) proto(kind Kind) *btf.FuncProto {
 	return proto
 }
 
-// mainCode is the generated main function while it is written. Each part of the entrypoint is a step. What a step returns either leads to the
-// next one or ends the run.
+// mainCode is the generated main function while it is written. Each part of the entrypoint is a step. What a
+// step returns either leads to the next one or ends the run.
 type mainCode struct {
 	*entrypoint
 	steps []*part
@@ -122,8 +122,9 @@ func (m *mainCode) step(i int, p *part) {
 	}
 	m.emit(asm.Mov.Reg(asm.R1, regContext))
 	if h.Kind != Pre {
-		// By 32 bits: a copy of 64 is the same number to the verifier, and that of 6.1 then learns from a comparison of what a pasted hook
-		// returns (its argument, with a number that it cannot be) that the verdict is out of range (find_equal_scalars).
+		// By 32 bits: a copy of 64 is the same number to the verifier, and that of 6.1 then learns from a
+		// comparison of what a pasted hook returns (its argument, with a number that it cannot be) that the
+		// verdict is out of range (find_equal_scalars).
 		m.emit(asm.Mov.Reg32(asm.R2, regVerdict))
 	}
 	m.run(p)
@@ -138,7 +139,8 @@ func (m *mainCode) step(i int, p *part) {
 	}
 }
 
-// run executes a part whose arguments stand in r1 and r2. Its verdict is in r0, and the registers that are live are as before.
+// run executes a part whose arguments stand in r1 and r2. Its verdict is in r0, and the registers that are live
+// are as before.
 func (m *mainCode) run(p *part) {
 	live := m.live(p.kind)
 	switch {
@@ -175,8 +177,8 @@ func (m *mainCode) decide(i int, h *plannedHook, leave string) {
 	}
 }
 
-// runOriginal runs the original between the hooks. Where nothing waits for it, it is the rest of main as it stands, after the end of runs that do
-// not get so far.
+// runOriginal runs the original between the hooks. Where nothing waits for it, it is the rest of main as it
+// stands, after the end of runs that do not get so far.
 func (m *mainCode) runOriginal() {
 	o := &m.original
 	if o.follows {
@@ -231,8 +233,8 @@ func (m *mainCode) overridden() {
 	m.emit(asm.Ja.Label(labelStep(next)))
 }
 
-// setVerdict moves r0 into a register, in the range that the verifier accepts from programs of the type. It learns that from a
-// comparison without sign of a register whose upper half is zero.
+// setVerdict moves r0 into a register, in the range that the verifier accepts from programs of the type. It
+// learns that from a comparison without sign of a register whose upper half is zero.
 func (m *mainCode) setVerdict(r asm.Register) {
 	m.emit(asm.Mov.Reg32(r, asm.R0))
 	switch c := m.typ.clamp; {

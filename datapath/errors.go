@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// HookError says why a hook, or an entrypoint because of its hooks, cannot be built. [NewPlan] joins all that it finds.
+// HookError says why a hook, or an entrypoint because of its hooks, cannot be built. [NewPlan] joins all that
+// it finds.
 type HookError struct {
 	Entrypoint string
 	Owner      string // empty when the entrypoint itself is at fault
@@ -22,7 +23,8 @@ func (e *HookError) Error() string {
 	return fmt.Sprintf("%s: %s: %s", who, e.Reason, e.Fix)
 }
 
-// CycleError says that hooks of one kind cannot be ordered. Each group of hooks that hang together by their constraints is an error of its own.
+// CycleError says that hooks of one kind cannot be ordered. Each group of hooks that hang together by their
+// constraints is an error of its own.
 type CycleError struct {
 	Entrypoint  string
 	Kind        Kind

@@ -7,18 +7,21 @@ import (
 	"strings"
 )
 
-// Features are what the kernel that will load the programs is able to do. The zero value is what every kernel from 6.1
-// on accepts. Nothing is probed here; [KernelFeatures] derives them from a version.
+// Features are what the kernel that will load the programs is able to do. The zero value is what every kernel
+// from 6.1 on accepts. Nothing is probed here; [KernelFeatures] derives them from a version.
 type Features struct {
-	// Freplace: program extensions can be loaded. A version does not tell, because a kernel in lockdown refuses them.
+	// Freplace: program extensions can be loaded. A version does not tell, because a kernel in lockdown refuses
+	// them.
 	Freplace bool
 
-	// SmallFrames: the stack of a function counts in steps of 16 bytes, and for nothing when it is unused (Linux 6.9, kernel/bpf/verifier.c,
-	// round_up_stack_depth). Before, it counts in steps of 32 bytes, at least one.
+	// SmallFrames: the stack of a function counts in steps of 16 bytes, and for nothing when it is unused
+	// (Linux 6.9, kernel/bpf/verifier.c, round_up_stack_depth). Before, it counts in steps of 32 bytes, at
+	// least one.
 	SmallFrames bool
 }
 
-// KernelFeatures returns what a kernel of a version, as uname -r prints it, is able to do at least.
+// KernelFeatures returns what a kernel of a version, as uname -r prints it, is able to do at least. It leaves
+// Freplace for the caller to set.
 func KernelFeatures(version string) (Features, error) {
 	major, minor, err := parseVersion(version)
 	if err != nil {

@@ -47,10 +47,11 @@ func (c Composition) String() string {
 	return compositionNames[c]
 }
 
-// Hook is code to be run before or after an entrypoint. Specs that it points to are read by [NewPlan], and not changed.
+// Hook is code to be run before or after an entrypoint. Specs that it points to are read by [NewPlan], and not
+// changed.
 type Hook struct {
-	// Owner and Name tell whose hook it is, and which. Together they are unique at an entrypoint. Any text but the empty one
-	// will do, except that an owner holds no slash; neither becomes a name in the kernel.
+	// Owner and Name tell whose hook it is, and which. Together they are unique at an entrypoint. Any text but
+	// the empty one will do, except that an owner holds no slash; neither becomes a name in the kernel.
 	Owner, Name string
 
 	// Entrypoint is the name of a program in the collection that is instrumented.
@@ -58,24 +59,28 @@ type Hook struct {
 
 	Kind Kind
 
-	// Before and After name hooks of the same entrypoint and kind that must run later or earlier: "owner" means all of an
-	// owner's (for a hook of that owner: all its others), "owner/name" one. What is not there is ignored, see [Plan.Ignored], except that two hooks
-	// placed by the same absent one keep the order that follows.
+	// Before and After name hooks of the same entrypoint and kind that must run later or earlier: "owner" means
+	// all of an owner's (for a hook of that owner: all its others), "owner/name" one. What is not there is
+	// ignored, see [Plan.Ignored], except that two hooks placed by the same absent one keep the order that
+	// follows.
 	Before, After []string
 
 	// Priority orders hooks that no constraint orders: lower first, equal ones by owner, then by name.
 	Priority int
 
-	// Collection and Program are the code. Hooks with the same *CollectionSpec share its maps and global variables. The program is of the
-	// entrypoint's type or an Extension. Without a collection the hook is a slot.
+	// Collection and Program are the code. Hooks with the same *CollectionSpec share its maps and global
+	// variables. The program is of the entrypoint's type, an Extension, or of no type yet. Without a collection
+	// the hook is a slot.
 	Collection *ebpf.CollectionSpec
 	Program    string
 
-	// Composition asks for a way to get the code in. Of a Slot with a collection nothing is linked: the caller fills it.
+	// Composition asks for a way to get the code in. Of a Slot with a collection nothing is linked: the caller
+	// fills it.
 	Composition Composition
 
-	// Proceed are the verdicts of a pre or post hook after which the run goes on. None means the type's default: -1 for XDP and TC; 1 for the
-	// cgroup types and sk_lookup, and for linked hooks also -1, which a program extension could not return there.
+	// Proceed are the verdicts of a pre or post hook after which the run goes on. None means the type's
+	// default: -1 for XDP and TC; 1 for the cgroup types and sk_lookup, and for linked hooks also -1, which a
+	// program extension could not return there.
 	Proceed []int32
 
 	// AfterTermination makes a post hook run also when a pre hook ended the run. Observers always do.

@@ -25,9 +25,10 @@ func (c Constraint) String() string {
 	return c.Owner + "/" + c.Hook + " " + order + " " + c.Target
 }
 
-// order sorts hooks of one entrypoint and kind. The result is, of all orders that keep the constraints, the first one when orders are compared
-// hook by hook by priority, owner and name. It also returns the constraints that name something absent and have no effect, or one
-// CycleError for each group of hooks that cannot be ordered. It takes O(n log n + e) for n hooks and e constraints.
+// order sorts hooks of one entrypoint and kind. The result is, of all orders that keep the constraints, the
+// first one when orders are compared hook by hook by priority, owner and name. It also returns the constraints
+// that name something absent and have no effect, or one CycleError for each group of hooks that cannot be
+// ordered. It takes O(n log n + e) for n hooks and e constraints.
 func order(hooks []Hook) (sorted []Hook, ignored []Constraint, cycles []error) {
 	ranked := slices.Clone(hooks)
 	slices.SortStableFunc(ranked, func(a, b Hook) int {
@@ -44,9 +45,10 @@ func order(hooks []Hook) (sorted []Hook, ignored []Constraint, cycles []error) {
 	return sorted, g.ignored(), nil
 }
 
-// orderGraph has a node per hook, numbered by rank, and after them nodes that stand for what constraints name: an owner's begin and
-// end, between which its hooks lie, and hooks that are absent. An absent hook or owner is a node like others, so that
-// what is before it comes before what is after it; but it takes no place in the order.
+// orderGraph has a node per hook, numbered by rank, and after them nodes that stand for what constraints name:
+// an owner's begin and end, between which its hooks lie, and hooks that are absent. An absent hook or owner is
+// a node like others, so that what is before it comes before what is after it; but it takes no place in the
+// order.
 type orderGraph struct {
 	hooks  int // nodes below are hooks
 	next   [][]edge
@@ -59,7 +61,8 @@ type orderOwner struct {
 	members    []int // hooks, present and absent
 }
 
-// edge leads to a node that comes later, because of a constraint or, without one, because of how nodes are made.
+// edge leads to a node that comes later, because of a constraint or, without one, because of how nodes are
+// made.
 type edge struct {
 	to         int
 	constraint *Constraint
@@ -213,7 +216,8 @@ func (g *orderGraph) ignored() []Constraint {
 	return slices.Compact(ignored)
 }
 
-// reaching tells of each node that is no hook whether a hook can be reached from it by way of others that are none.
+// reaching tells of each node that is no hook whether a hook can be reached from it by way of others that are
+// none.
 func (g *orderGraph) reaching(next [][]edge) []bool {
 	reaches := make([]bool, len(next))
 	done := make([]bool, len(next))

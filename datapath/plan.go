@@ -12,7 +12,8 @@ import (
 	"github.com/cilium/ebpf/btf"
 )
 
-// Plan says how the entrypoints of a collection are instrumented. It does not change, and may be used by several goroutines.
+// Plan says how the entrypoints of a collection are instrumented. It does not change, and may be used by
+// several goroutines.
 type Plan struct {
 	linked      *ebpf.CollectionSpec // the collection with its hooks
 	entrypoints []*entrypoint        // by name
@@ -45,9 +46,10 @@ type plannedHook struct {
 	empty     int32 // what a slot returns while it is empty
 }
 
-// NewPlan orders hooks, checks them against the kernel's rules and chooses how each gets into its entrypoint. The specs are read as they are
-// now: set global variables before, or those of the collection that [Plan.Build] returns. Neither the collection nor the
-// hooks are changed. The error joins a [*HookError] for everything that is wrong and a [*CycleError] for each cycle.
+// NewPlan orders hooks, checks them against the kernel's rules and chooses how each gets into its entrypoint.
+// The specs are read as they are now: set global variables before, or those of the collection that [Plan.Build]
+// returns. Neither the collection nor the hooks are changed. The error joins a [*HookError] for everything that
+// is wrong and a [*CycleError] for each cycle.
 func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) {
 	if spec == nil {
 		return nil, errors.New("plan hooks: no collection: pass the one whose programs are to be hooked")
@@ -217,15 +219,15 @@ func (p *Plan) addCounters() error {
 	return nil
 }
 
-// Build returns the instrumented collection. Each call returns a new one, which is the caller's to change and load. Programs without hooks
-// are in it as they were.
+// Build returns the instrumented collection. Each call returns a new one, which is the caller's to change and
+// load. Programs without hooks are in it as they were.
 func (p *Plan) Build() *ebpf.CollectionSpec { return p.linked.Copy() }
 
 // Ignored returns the constraints that have no effect because they name owners or hooks that are not there.
 func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }
 
-// Maps returns, for a linked hook, what the maps that it reaches are called in the instrumented collection, by their names in the hook's own. Of a
-// hook that is not in the plan, or a slot, it returns nil.
+// Maps returns, for a linked hook, what the maps that it reaches are called in the instrumented collection, by
+// their names in the hook's own. Of a hook that is not in the plan, or a slot, it returns nil.
 func (p *Plan) Maps(entrypoint, owner, name string) map[string]string {
 	if h := p.hook(entrypoint, owner, name); h != nil {
 		return maps.Clone(h.maps)

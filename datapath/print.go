@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// String renders the plan for people: for each entrypoint what runs in which order, how it is composed and why, what its verdicts do, and
-// below it what holds for all.
+// String renders the plan for people: for each entrypoint what runs in which order, how it is composed and why,
+// what its verdicts do, and below it what holds for all.
 func (p *Plan) String() string {
 	var b bytes.Buffer
 	if len(p.entrypoints) == 0 {

@@ -62,8 +62,8 @@ func (e *entrypoint) checkSlot(spec *ebpf.CollectionSpec, h *plannedHook, o Opti
 	return nil
 }
 
-// arrayWith returns the PROG_ARRAY that holds a program. The kernel lets no such program be extended (kernel/bpf/arraymap.c, prog_fd_array_get_ptr;
-// from 6.12.y and 6.1.y on).
+// arrayWith returns the PROG_ARRAY that holds a program. The kernel lets no such program be extended
+// (kernel/bpf/arraymap.c, prog_fd_array_get_ptr; from 6.12.y and 6.1.y on).
 func arrayWith(spec *ebpf.CollectionSpec, program string) string {
 	for _, name := range slices.Sorted(maps.Keys(spec.Maps)) {
 		m := spec.Maps[name]
@@ -74,8 +74,9 @@ func arrayWith(spec *ebpf.CollectionSpec, program string) string {
 	return ""
 }
 
-// stub is the function of an empty slot. Global functions are verified alone, so main sees an unknown number, whatever it returns. The
-// call that is never reached makes it a function that changes packets; the kernel looks for that before it removes dead code.
+// stub is the function of an empty slot. Global functions are verified alone, so main sees an unknown number,
+// whatever it returns. The call that is never reached makes it a function that changes packets; the kernel
+// looks for that before it removes dead code.
 func (e *entrypoint) stub(p *part) asm.Instructions {
 	empty := e.hookOf(p).empty
 	first := asm.Mov.Imm(asm.R0, empty).WithSymbol(p.symbol).WithSource(asm.Comment("slot of " + printable(e.hookOf(p).ID())))

@@ -18,18 +18,21 @@ type programType struct {
 	clamp   *clamp
 	names   map[int32]string // of verdicts
 
-	// changer is a helper that changes packet data, or for types without packets one that counts as such. A slot that contains it can be
-	// replaced by a program that changes packets or makes tail calls (kernel/bpf/verifier.c, bpf_check_attach_target, from 6.12 on).
+	// changer is a helper that changes packet data, or for types without packets one that counts as such. A
+	// slot that contains it can be replaced by a program that changes packets or makes tail calls
+	// (kernel/bpf/verifier.c, bpf_check_attach_target, from 6.12 on).
 	changer asm.BuiltinFunc
 
 	// exact types allow a hook for one attach type at no other, because the context's fields depend on it.
 	exact bool
 
-	// interruptible programs can be preempted by others of the same processor, so counters are added to atomically.
+	// interruptible programs can be preempted by others of the same processor, so counters are added to
+	// atomically.
 	interruptible bool
 }
 
-// clamp is the range of verdicts that the verifier accepts (check_return_code); what lies outside becomes otherwise.
+// clamp is the range of verdicts that the verifier accepts (check_return_code); what lies outside becomes
+// otherwise.
 type clamp struct{ low, high, otherwise int32 }
 
 func (c *clamp) String() string {

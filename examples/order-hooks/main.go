@@ -1,4 +1,5 @@
-// Command order-hooks puts hooks of two teams around an XDP program, prints in which order they run and how, and runs the result on packets of two lengths. It attaches nothing; loading takes root.
+// Command order-hooks puts hooks of two teams around an XDP program, prints in which order they run and how,
+// and runs the result on packets of two lengths. It attaches nothing; loading takes root.
 package main
 
 import (
