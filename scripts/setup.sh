@@ -33,7 +33,7 @@ needed=(git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount iptab
 guests=
 for tier; do
 	case $tier in
-	test) needed+=(clang:clang) ;; # compiles eBPF programs of tests
+	test) needed+=(clang:clang ping:iputils-ping) ;; # eBPF programs of tests, the reference plugins' suites
 	e2e) needed+=(runc:runc nsenter:util-linux setpriv:util-linux) ;; # the rest is built, see internal/e2e/binaries
 	guest) # amd64 alone; elsewhere its tests say so
 		[ "$(uname -m)" != x86_64 ] || guests=yes needed+=(qemu-system-x86_64:qemu-system-x86 xz:xz-utils)
