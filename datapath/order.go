@@ -28,7 +28,8 @@ func (c Constraint) String() string {
 // order sorts hooks of one entrypoint and kind. The result is, of all orders that keep the constraints, the
 // first one when orders are compared hook by hook by priority, owner and name. It also returns the constraints
 // that name something absent and have no effect, or one CycleError for each group of hooks that cannot be
-// ordered. It takes O(n log n + e) for n hooks and e constraints.
+// ordered. It takes O(n log n + e) for n hooks and e constraints, of which one that names the hook's own owner
+// counts for each other hook of it; no more than two hooks of an owner can have such ones without a cycle.
 func order(hooks []Hook) (sorted []Hook, ignored []Constraint, cycles []error) {
 	ranked := slices.Clone(hooks)
 	slices.SortStableFunc(ranked, func(a, b Hook) int {

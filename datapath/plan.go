@@ -57,7 +57,7 @@ func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) 
 	if entry := nilEntry(spec); entry != "" {
 		return nil, fmt.Errorf("plan hooks: %s of the collection is nil: set it, or delete it from the collection", entry)
 	}
-	p := &Plan{linked: spec.Copy()}
+	p := &Plan{linked: clone(spec)}
 	byEntry, errs := sortOut(spec, hooks)
 	linker := newLinker(p.linked, spec)
 	for _, name := range slices.Sorted(maps.Keys(byEntry)) {
@@ -221,7 +221,16 @@ func (p *Plan) addCounters() error {
 
 // Build returns the instrumented collection. Each call returns a new one, which is the caller's to change and
 // load. Programs without hooks are in it as they were.
-func (p *Plan) Build() *ebpf.CollectionSpec { return p.linked.Copy() }
+func (p *Plan) Build() *ebpf.CollectionSpec { return clone(p.linked) }
+
+// clone copies a collection with the bytes that its maps begin with, which the library's copies share.
+func clone(spec *ebpf.CollectionSpec) *ebpf.CollectionSpec {
+	c := spec.Copy()
+	for _, m := range c.Maps {
+		m.Contents = cloneContents(m)
+	}
+	return c
+}
 
 // Ignored returns the constraints that have no effect because they name owners or hooks that are not there.
 func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }

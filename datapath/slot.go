@@ -63,7 +63,7 @@ func (e *entrypoint) checkSlot(spec *ebpf.CollectionSpec, h *plannedHook, o Opti
 }
 
 // arrayWith returns the PROG_ARRAY that holds a program. The kernel lets no such program be extended
-// (kernel/bpf/arraymap.c, prog_fd_array_get_ptr; from 6.12.y and 6.1.y on).
+// (kernel/bpf/arraymap.c, prog_fd_array_get_ptr; since 6.13, in 6.12.y and in late 6.1.y).
 func arrayWith(spec *ebpf.CollectionSpec, program string) string {
 	for _, name := range slices.Sorted(maps.Keys(spec.Maps)) {
 		m := spec.Maps[name]

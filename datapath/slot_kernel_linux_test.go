@@ -178,6 +178,25 @@ func TestBuildLeavesOthersAlone(t *testing.T) {
 	assert.Equal(t, built, third, "what was built belongs to the caller")
 }
 
+// The library's copies of maps share the bytes that they begin with.
+func TestBuildCopiesWhatMapsBeginWith(t *testing.T) {
+	spec := program(ebpf.XDP, 0, 2)
+	spec.Maps = map[string]*ebpf.MapSpec{".data": {
+		Name: ".data", Type: ebpf.Array, KeySize: 4, ValueSize: 1, MaxEntries: 1, Contents: []ebpf.MapKV{{Key: uint32(0), Value: []byte{1}}},
+	}}
+	plan, err := datapath.NewPlan(spec, nil, datapath.Options{})
+	require.NoError(t, err)
+	begin := func(spec *ebpf.CollectionSpec) []byte {
+		bytes, ok := spec.Maps[".data"].Contents[0].Value.([]byte)
+		require.True(t, ok)
+		return bytes
+	}
+	begin(plan.Build())[0] = 2
+	assert.Equal(t, []byte{1}, begin(spec), "what the plan was made from")
+	begin(spec)[0] = 3
+	assert.Equal(t, []byte{1}, begin(plan.Build()), "another copy")
+}
+
 func TestNoHooks(t *testing.T) {
 	spec := program(ebpf.XDP, 0, 2)
 	plan, err := datapath.NewPlan(spec, nil, datapath.Options{})
