@@ -20,6 +20,8 @@ const indexVersion = 1
 // writes the last of them here when the pages are written; everybody else's creating,
 // renaming and removing sets it to the present. So the comparison is exact, whatever the
 // file system's granularity of time, and a call that was cut short leaves no valid index.
+// Only a backup that is put back with its time may, on a file system that keeps seconds,
+// have the stamp by chance: one in 1,800 does.
 type header struct {
 	Magic    [16]byte
 	Version  uint32
