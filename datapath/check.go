@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 )
 
 // check looks at what a hook says, by itself.
@@ -56,7 +57,7 @@ func (e *entrypoint) checkCode(h *plannedHook) error {
 	}
 	switch {
 	case program.Type == ebpf.Extension || program.Type == ebpf.UnspecifiedProgram:
-		return nil
+		return e.checkProto(h.Kind, program)
 	case !sameType(program, e.program):
 		return &refusal{fmt.Sprintf("has a program of type %s, and the entrypoint is of type %s", program.Type, e.program.Type), "write the hook for the entrypoint's type, or as an Extension"}
 	case e.typ.exact && program.AttachType != ebpf.AttachNone && program.AttachType != e.program.AttachType:
@@ -74,7 +75,48 @@ func (e *entrypoint) checkCode(h *plannedHook) error {
 	case program.Ifindex != 0 && program.Ifindex != e.program.Ifindex:
 		return &refusal{fmt.Sprintf("has a program for interface %d alone, and the entrypoint is for interface %d", program.Ifindex, e.program.Ifindex), "leave Ifindex out"}
 	}
+	return e.checkProto(h.Kind, program)
+}
+
+// checkProto compares what BTF says about the hook's function, if it does, with what it is given. An argument
+// that it is not given can hold anything that ran before has left there, without a word of the verifier's.
+func (e *entrypoint) checkProto(kind Kind, program *ebpf.ProgramSpec) error {
+	want := len(e.proto(kind).Params)
+	if len(program.Instructions) == 0 {
+		return nil // the linker says so
+	}
+	f := btf.FuncMetadata(&program.Instructions[0])
+	if f == nil {
+		return nil
+	}
+	proto, ok := f.Type.(*btf.FuncProto)
+	if !ok || len(proto.Params) == 0 {
+		return nil
+	}
+	if have := len(proto.Params); have > want {
+		fix := "declare no more"
+		if kind == Pre {
+			fix += ", or make it a Post hook or an Observer"
+		}
+		return &refusal{fmt.Sprintf("takes %d arguments, and %s hooks get %d", have, kind, want), fix}
+	}
+	if context := contextOf(proto); context != "" && context != e.typ.context && program.Type == ebpf.Extension {
+		return &refusal{fmt.Sprintf("takes a %s, and the entrypoint's context is a %s", context, e.typ.context), "write the hook for the entrypoint's type"}
+	}
 	return nil
+}
+
+// contextOf returns the name of the struct that the first argument points to.
+func contextOf(proto *btf.FuncProto) string {
+	pointer, ok := btf.UnderlyingType(proto.Params[0].Type).(*btf.Pointer)
+	if !ok {
+		return ""
+	}
+	target, ok := btf.UnderlyingType(pointer.Target).(*btf.Struct)
+	if !ok {
+		return ""
+	}
+	return target.Name
 }
 
 // oneOf says which programs there are to choose from.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/btf"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -147,6 +148,34 @@ func TestCountersLockWhereTheyMust(t *testing.T) {
 	}
 }
 
+// describe makes the hook's program an Extension, with BTF of a function of a context and numbers.
+func describe(h *datapath.Hook, context string, numbers ...string) {
+	proto := &btf.FuncProto{
+		Return: &btf.Int{Name: "int", Size: 4, Encoding: btf.Signed},
+		Params: []btf.FuncParam{{Name: "ctx", Type: &btf.Pointer{Target: &btf.Const{Type: &btf.Struct{Name: context}}}}},
+	}
+	for _, name := range numbers {
+		proto.Params = append(proto.Params, btf.FuncParam{Name: "n", Type: &btf.Int{Name: name, Size: 4}})
+	}
+	p := h.Collection.Programs[h.Program]
+	p.Type = ebpf.Extension
+	p.Instructions[0] = btf.WithFuncMetadata(p.Instructions[0].WithSymbol("f"), &btf.Func{Name: "f", Type: proto, Linkage: btf.GlobalFunc})
+}
+
+// What BTF says about a hook is no reason to refuse it where it fits.
+func TestHooksWithBTF(t *testing.T) {
+	for kind, numbers := range map[datapath.Kind][]string{datapath.Pre: nil, datapath.Post: {"unsigned int"}, datapath.Observer: {"int"}} {
+		h := hook(kind, "a", program(ebpf.XDP, 0, -1))
+		describe(&h, "xdp_md", numbers...)
+		_, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{h}, datapath.Options{})
+		require.NoError(t, err, kind)
+	}
+	h := hook(datapath.Observer, "a", program(ebpf.XDP, 0, -1))
+	describe(&h, "xdp_md")
+	_, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{h}, datapath.Options{})
+	require.NoError(t, err, "an observer that does not want the verdict")
+}
+
 func TestErrorsNameTheWayOut(t *testing.T) {
 	const xdp = ebpf.XDP
 	with := func(change func(h *datapath.Hook)) datapath.Hook {
@@ -175,6 +204,9 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 		{"no program at all", nil, with(func(h *datapath.Hook) { h.Collection = &ebpf.CollectionSpec{} }), ext, `without the program "entry"`, "the collection has none"},
 		{"nil map", nil, with(func(h *datapath.Hook) { h.Collection.Maps = map[string]*ebpf.MapSpec{"m": nil} }), ext, `collection whose map "m" is nil`, "delete it"},
 		{"egress of a device map", nil, with(func(h *datapath.Hook) { h.Collection = program(xdp, ebpf.AttachXDPDevMap, -1) }), ext, "attach type XDPDevMap, and the entrypoint is for None", "entrypoint's attach type"},
+		{"post hook's code as a pre hook", nil, with(func(h *datapath.Hook) { describe(h, "xdp_md", "unsigned int") }), ext, "takes 2 arguments, and pre hooks get 1", "or make it a Post hook"},
+		{"too many arguments", nil, with(func(h *datapath.Hook) { h.Kind = datapath.Post; describe(h, "xdp_md", "int", "int") }), ext, "takes 3 arguments, and post hooks get 2", "declare no more"},
+		{"context of an Extension", nil, with(func(h *datapath.Hook) { describe(h, "__sk_buff") }), ext, "takes a __sk_buff, and the entrypoint's context is a xdp_md", "for the entrypoint's type"},
 		{"type of the entrypoint", program(ebpf.Kprobe, 0, 0), with(func(*datapath.Hook) {}), ext, "is for a program of type Kprobe", "hook an XDP"},
 		{"type of the hook", nil, with(func(h *datapath.Hook) { h.Collection = program(ebpf.SchedCLS, 0, -1) }), ext, "type SchedCLS, and the entrypoint is of type XDP", "as an Extension"},
 		{
