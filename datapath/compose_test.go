@@ -207,6 +207,7 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 		{"post hook's code as a pre hook", nil, with(func(h *datapath.Hook) { describe(h, "xdp_md", "unsigned int") }), ext, "takes 2 arguments, and pre hooks get 1", "or make it a Post hook"},
 		{"too many arguments", nil, with(func(h *datapath.Hook) { h.Kind = datapath.Post; describe(h, "xdp_md", "int", "int") }), ext, "takes 3 arguments, and post hooks get 2", "declare no more"},
 		{"context of an Extension", nil, with(func(h *datapath.Hook) { describe(h, "__sk_buff") }), ext, "takes a __sk_buff, and the entrypoint's context is a xdp_md", "for the entrypoint's type"},
+		{"interface of the hook", nil, with(func(h *datapath.Hook) { h.Collection.Programs["entry"].Ifindex = 7 }), ext, "for interface 7 alone, and the entrypoint is for interface 0", "leave Ifindex out"},
 		{"type of the entrypoint", program(ebpf.Kprobe, 0, 0), with(func(*datapath.Hook) {}), ext, "is for a program of type Kprobe", "hook an XDP"},
 		{"type of the hook", nil, with(func(h *datapath.Hook) { h.Collection = program(ebpf.SchedCLS, 0, -1) }), ext, "type SchedCLS, and the entrypoint is of type XDP", "as an Extension"},
 		{

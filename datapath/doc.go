@@ -27,6 +27,12 @@
 // does nothing until a program extension replaces it. [NewPlan] picks the cheapest that is allowed and says
 // why; [Hook.Composition] forces one.
 //
+// # What comes with it
+//
+// A hook's maps and global variables become part of the collection that is built; [Plan.Maps] and
+// [Plan.Variables] say under which names. [Options.Counters] counts what each hook returns, and
+// [Plan.ReadCounters] reads that from the loaded map [CountersMap]. [Plan.Slots] lists what others have to fill.
+//
 // # What it is not for
 //
 // The package is a function from specs to specs. It loads and attaches nothing, opens no file and asks the
