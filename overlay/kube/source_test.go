@@ -219,7 +219,8 @@ func TestRelist(t *testing.T) {
 			r.requireReplace(overlayNode("a", 1), overlayNode("b", 2), overlayNode("c", 3))
 
 			a.goAway()
-			r.requireError("watch nodes at "+a.config().Host+": ", "see that the API server runs", "what was read before stays")
+			// Whether client-go watches or lists first after a cut is its own affair, and differs by version and moment.
+			r.requireError(" nodes at "+a.config().Host+": ", "see that the API server runs", "what was read before stays")
 			a.remove("a", "b")
 			again := apiNode("b", 2)
 			again.UID = "uid-new"
