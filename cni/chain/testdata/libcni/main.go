@@ -1,5 +1,7 @@
 // Command libcni runs one command of the runtime library libcni, for comparison. It reads a request in JSON and exits with 1 when libcni fails.
 // It is built in the module that pins libcni.
+//
+// Package chain is tested beside it: both runtimes must call plugins alike.
 package main
 
 import (

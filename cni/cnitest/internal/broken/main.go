@@ -3,6 +3,8 @@
 // kind; the fault that FAULT names in the environment breaks one rule of the
 // specification, and no other as far as rules can be told apart. With the argument
 // "faults" it lists the faults and the kinds of plugin that have them.
+//
+// Package cnitest is tested with it: each fault must be found by the case about its rule.
 package main
 
 import (

@@ -1,5 +1,7 @@
 // Command threads makes files from many threads at once and then has one of them become another
 // program.
+//
+// Package cnitest is tested with it: the tracer must see what every thread does.
 package main
 
 import (
