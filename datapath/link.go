@@ -132,7 +132,7 @@ type merger struct {
 	maps      map[string]string // names in the linker's collection, by those in this one
 	programs  map[string]string
 	variables map[string]string
-	owners    map[string]arrayOwner
+	owners    map[string]arrayOwner // of PROG_ARRAYs and of programs in them
 }
 
 func (l *linker) merger(c *ebpf.CollectionSpec, prefix string) *merger {

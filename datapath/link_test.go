@@ -39,7 +39,7 @@ func TestHookBringsWhatItReaches(t *testing.T) {
 		Maps: map[string]*ebpf.MapSpec{
 			"counts": array("counts"), "unused": array("unused"), "inner": inner, "deep": array("deep"),
 			"outer": {Name: "outer", Type: ebpf.ArrayOfMaps, KeySize: 4, MaxEntries: 2, InnerMap: inner, Contents: []ebpf.MapKV{{Key: uint32(1), Value: "inner"}}},
-			"tails": {Name: "tails", Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 2, Contents: []ebpf.MapKV{{Key: uint32(0), Value: "tail"}}},
+			"tails": tails("tails"),
 			".rodata.x": {
 				Name: ".rodata.x", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 1,
 				Contents: []ebpf.MapKV{{Key: uint32(0), Value: []byte{1, 2, 3, 4, 5, 6, 7, 8}}},
@@ -103,6 +103,35 @@ func TestCollectionsAreMergedOnce(t *testing.T) {
 	_, third, err := l.hook(entry, c.Copy(), "a", "dp_h2_")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"counts": "dp_h2_counts"}, third)
+}
+
+// tails is a PROG_ARRAY that begins with the program "tail".
+func tails(name string) *ebpf.MapSpec {
+	return &ebpf.MapSpec{Name: name, Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 2, Contents: []ebpf.MapKV{{Key: uint32(0), Value: "tail"}}}
+}
+
+// A program that two hooks tail-call is merged once, and what it reaches is reached by both.
+func TestTailCalledProgramsAreMergedOnce(t *testing.T) {
+	c := &ebpf.CollectionSpec{
+		Maps:     map[string]*ebpf.MapSpec{"one": tails("one"), "two": tails("two"), "deep": array("deep")},
+		Programs: map[string]*ebpf.ProgramSpec{"a": using("one"), "b": using("two"), "tail": using("deep")},
+	}
+	l, entry := target(nil)
+	_, first, err := l.hook(entry, c, "a", "dp_h0_")
+	require.NoError(t, err)
+	_, second, err := l.hook(entry, c, "b", "dp_h1_")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"one": "dp_h0_one", "deep": "dp_h0_deep"}, first)
+	assert.Equal(t, map[string]string{"two": "dp_h0_two", "deep": "dp_h0_deep"}, second)
+	assert.Len(t, l.out.Programs, 2, "the entrypoint and the program")
+
+	other := using()
+	other.AttachType = ebpf.AttachXDPDevMap
+	c.Maps["three"], c.Programs["c"] = tails("three"), using("three")
+	_, _, err = l.hook(other, c, "c", "dp_h2_")
+	require.ErrorContains(t, err, `its program "tail" would be shared by entrypoints of different types`)
+	_, _, err = l.hook(other, c.Copy(), "c", "dp_h2_")
+	require.NoError(t, err)
 }
 
 // A hook that is a program of the instrumented collection uses the maps of that one.
@@ -207,11 +236,9 @@ func TestKconfigHasOneSource(t *testing.T) {
 }
 
 func TestHookRefuses(t *testing.T) {
-	tails := func(member *ebpf.ProgramSpec) *ebpf.CollectionSpec {
+	calling := func(member *ebpf.ProgramSpec) *ebpf.CollectionSpec {
 		c := &ebpf.CollectionSpec{
-			Maps: map[string]*ebpf.MapSpec{"tails": {
-				Name: "tails", Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 2, Contents: []ebpf.MapKV{{Key: uint32(0), Value: "tail"}},
-			}},
+			Maps:     map[string]*ebpf.MapSpec{"tails": tails("tails")},
 			Programs: map[string]*ebpf.ProgramSpec{"hook": using("tails")},
 		}
 		c.Programs["hook"].Flags = flagFrags
@@ -247,11 +274,11 @@ func TestHookRefuses(t *testing.T) {
 			only(with(func(p *ebpf.ProgramSpec) { p.ByteOrder = binary.BigEndian }))},
 		{"calls bpf_fib_lookup, which only GPL-compatible programs may, and the entrypoint's licence is \"Proprietary\"", proprietary, only(with(call(asm.FnFibLookup.Call())))},
 		{"calls bpf_throw", plain, only(with(call(throw)))},
-		{`tail-calls the program "tail", which its collection does not have`, plain, tails(nil)},
-		{`tail-calls the program "tail", which is SchedCLS, but the entrypoint is XDP`, plain, tails(with(func(p *ebpf.ProgramSpec) { p.Type = ebpf.SchedCLS }))},
-		{`tail-calls the program "tail", which handles no packets in several fragments`, frags, tails(using())},
-		{`tail-calls the program "tail", which calls bpf_fib_lookup without`, plain, tails(with(func(p *ebpf.ProgramSpec) { call(asm.FnFibLookup.Call())(p); p.License = "MIT" }))},
-		{`tail-calls the program "tail", which calls "nothing"`, plain, tails(with(call(asm.Call.Label("nothing"))))},
+		{`tail-calls the program "tail", which its collection does not have`, plain, calling(nil)},
+		{`tail-calls the program "tail", which is SchedCLS, but the entrypoint is XDP`, plain, calling(with(func(p *ebpf.ProgramSpec) { p.Type = ebpf.SchedCLS }))},
+		{`tail-calls the program "tail", which handles no packets in several fragments`, frags, calling(using())},
+		{`tail-calls the program "tail", which calls bpf_fib_lookup without`, plain, calling(with(func(p *ebpf.ProgramSpec) { call(asm.FnFibLookup.Call())(p); p.License = "MIT" }))},
+		{`tail-calls the program "tail", which calls "nothing"`, plain, calling(with(call(asm.Call.Label("nothing"))))},
 	} {
 		l, entry := target(nil)
 		c.entry(entry)
@@ -277,9 +304,7 @@ func TestMembersFollowTheEntrypoint(t *testing.T) {
 		l, entry := target(nil)
 		entry.Flags = flags
 		_, _, err := l.hook(entry, &ebpf.CollectionSpec{
-			Maps: map[string]*ebpf.MapSpec{"tails": {
-				Name: "tails", Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 1, Contents: []ebpf.MapKV{{Key: uint32(0), Value: "tail"}},
-			}},
+			Maps:     map[string]*ebpf.MapSpec{"tails": tails("tails")},
 			Programs: map[string]*ebpf.ProgramSpec{"hook": hook, "tail": tail},
 		}, "hook", "dp_h0_")
 		require.NoError(t, err)

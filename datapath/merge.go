@@ -19,8 +19,10 @@ func (m *merger) mapNamed(entry *ebpf.ProgramSpec, name string, names map[string
 	if spec == nil {
 		return &refusal{fmt.Sprintf("uses the map %q, which its collection does not have", name), "add the map to the collection"}
 	}
-	if err := m.own(entry, name, spec); err != nil {
-		return err
+	if spec.Type == ebpf.ProgramArray {
+		if err := m.own(entry, fmt.Sprintf("PROG_ARRAY %q", name)); err != nil {
+			return err
+		}
 	}
 	if _, ok := m.maps[name]; !ok {
 		if err := m.addMap(name, spec); err != nil {

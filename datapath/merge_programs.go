@@ -18,22 +18,22 @@ func ownerOf(p *ebpf.ProgramSpec) arrayOwner {
 	return arrayOwner{p.Type, p.AttachType, handlesFrags(p)}
 }
 
-// own checks that a PROG_ARRAY is used for entrypoints of one kind.
-func (m *merger) own(entry *ebpf.ProgramSpec, name string, spec *ebpf.MapSpec) error {
-	if spec.Type != ebpf.ProgramArray {
-		return nil
-	}
+// own checks that a PROG_ARRAY, or a program in one, is used for entrypoints of one kind.
+func (m *merger) own(entry *ebpf.ProgramSpec, what string) error {
 	owner := ownerOf(entry)
-	if other, ok := m.owners[name]; ok && other != owner {
-		return &refusal{fmt.Sprintf("its PROG_ARRAY %q would be shared by entrypoints of different types or attach types, which the kernel refuses", name),
+	if other, ok := m.owners[what]; ok && other != owner {
+		return &refusal{fmt.Sprintf("its %s would be shared by entrypoints of different types or attach types, which the kernel refuses", what),
 			"give each of these hooks its own copy of the collection (CollectionSpec.Copy)"}
 	}
-	m.owners[name] = owner
+	m.owners[what] = owner
 	return nil
 }
 
 // program merges a program that a PROG_ARRAY holds. It is loaded for the entrypoint's type and attach type, as all of the array must be.
 func (m *merger) program(entry *ebpf.ProgramSpec, name string, names map[string]string) error {
+	if err := m.own(entry, fmt.Sprintf("program %q", name)); err != nil {
+		return err
+	}
 	if _, ok := m.programs[name]; ok {
 		return m.reach(entry, name, names)
 	}
