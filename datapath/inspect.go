@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -10,16 +11,13 @@ import (
 
 // facts are what the kernel's rules ask about a program.
 type facts struct {
-	size      int // of all functions, in units of 8 bytes, as the kernel counts
-	entrySize int // of the main function
-	functions int
+	entrySize int // of the main function, in units of 8 bytes, as the kernel counts
 
 	// frame is how much stack the main function uses, in bytes. It is what the kernel finds, or more.
 	frame int
 
 	tailCalls      bool   // in any function
-	changesPacket  string // a helper or kernel function that does, as the kernel calls it; empty if none does
-	gplOnly        string // one that only GPL-compatible programs may call; empty if there is none
+	gplOnly        string // a helper or kernel function that only GPL-compatible programs may call, as the kernel calls it; empty if there is none
 	throws         bool   // it can end the whole program from anywhere
 	packetLoads    bool   // in any function, of the kind LD_ABS or LD_IND
 	kconfig        bool   // it reads variables of the kernel's configuration
@@ -48,7 +46,7 @@ func inspect(p *ebpf.ProgramSpec) (facts, error) {
 
 // inspectFunctions is for code whose main function's stack is known.
 func inspectFunctions(functions []*function, main stackUse) (facts, error) {
-	f := facts{functions: len(functions)}
+	var f facts
 	for n, fn := range functions {
 		s := main
 		if n > 0 {
@@ -59,7 +57,7 @@ func inspectFunctions(functions []*function, main stackUse) (facts, error) {
 			f.look(n, fn, i)
 		}
 		if n == 0 {
-			f.entrySize, f.frame = f.size, s.frame
+			f.entrySize, f.frame = sizeOf(fn), s.frame
 			f.savedRegisters = len(savedRegisters(fn.code))
 			f.unpastable = unpastable(fn, s)
 		}
@@ -77,7 +75,6 @@ func inspectFunctions(functions []*function, main stackUse) (facts, error) {
 // look takes notice of an instruction of function n.
 func (f *facts) look(n int, fn *function, i int) {
 	ins := &fn.code[i]
-	f.size += int(ins.Width())
 	if callee := fn.calls[i]; callee >= 0 && !callsBackLater(fn, i) {
 		f.graph[n].calls = append(f.graph[n].calls, callee)
 	}
@@ -88,10 +85,7 @@ func (f *facts) look(n int, fn *function, i int) {
 		f.lookHelper(n, asm.BuiltinFunc(ins.Constant))
 	case ins.IsKfuncCall():
 		f.throws = f.throws || isThrow(ins)
-		f.gplOnly = keepFirst(f.gplOnly, ins.Reference()) // all kernel functions are
-		if changesPacketKfunc(ins.Reference()) {
-			f.changesPacket = keepFirst(f.changesPacket, ins.Reference())
-		}
+		f.gplOnly = cmp.Or(f.gplOnly, ins.Reference()) // all kernel functions are
 	case ins.IsLoadFromMap():
 		f.kconfig = f.kconfig || isKconfig(ins)
 	}
@@ -102,20 +96,13 @@ func (f *facts) lookHelper(n int, helper asm.BuiltinFunc) {
 		f.tailCalls = true
 		f.graph[n].tailCall = true
 	}
-	if changesPacketHelper(helper) {
-		f.changesPacket = keepFirst(f.changesPacket, helperName(helper))
-	}
 	if gplOnlyHelper(helper) {
-		f.gplOnly = keepFirst(f.gplOnly, helperName(helper))
+		f.gplOnly = cmp.Or(f.gplOnly, helperName(helper))
 	}
 }
 
-func keepFirst(old, name string) string {
-	if old != "" {
-		return old
-	}
-	return name
-}
+// sizeOf returns the size of a function in units of 8 bytes.
+func sizeOf(fn *function) int { return int(fn.code.Size() / asm.InstructionSize) }
 
 // isKconfig recognizes the load of a kconfig variable, which the ELF loader leaves without a reference: its map exists
 // only while a program is loaded.
@@ -159,7 +146,7 @@ func unpastable(fn *function, s stackUse) string {
 	if s.vague {
 		return "how much stack it uses cannot be told from its code"
 	}
-	if size := fn.code.Size() / asm.InstructionSize; size > maxPasted {
+	if size := sizeOf(fn); size > maxPasted {
 		return fmt.Sprintf("its %d instructions are too many for jumps over them", size)
 	}
 	return ""

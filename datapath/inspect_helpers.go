@@ -7,25 +7,6 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// changesPacketHelper says whether the kernel takes a helper for one that changes packet data, so that a program with it can replace only a
-// function that has one too (net/core/filter.c, bpf_helper_changes_pkt_data). Tail calls count, as the program they lead to may have one.
-func changesPacketHelper(helper asm.BuiltinFunc) bool {
-	switch helper {
-	case asm.FnCloneRedirect, asm.FnL3CsumReplace, asm.FnL4CsumReplace,
-		asm.FnLwtPushEncap, asm.FnLwtSeg6Action, asm.FnLwtSeg6AdjustSrh, asm.FnLwtSeg6StoreBytes,
-		asm.FnMsgPopData, asm.FnMsgPullData, asm.FnMsgPushData,
-		asm.FnSkbAdjustRoom, asm.FnSkbChangeHead, asm.FnSkbChangeProto, asm.FnSkbChangeTail,
-		asm.FnSkbPullData, asm.FnSkbStoreBytes, asm.FnSkbVlanPop, asm.FnSkbVlanPush,
-		asm.FnStoreHdrOpt, asm.FnTailCall,
-		asm.FnXdpAdjustHead, asm.FnXdpAdjustMeta, asm.FnXdpAdjustTail:
-		return true
-	}
-	return false
-}
-
-// changesPacketKfunc is the same for functions of the kernel (kernel/bpf/verifier.c, is_kfunc_pkt_changing).
-func changesPacketKfunc(name string) bool { return name == "bpf_xdp_pull_data" }
-
 // gplOnlyHelper says whether only programs with a GPL-compatible licence may call a helper (gpl_only in the kernel's bpf_func_proto).
 // Helpers that no program with a dispatcher can call are left out.
 func gplOnlyHelper(helper asm.BuiltinFunc) bool {

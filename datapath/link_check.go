@@ -26,8 +26,8 @@ func checkProgram(p *ebpf.ProgramSpec, frame int, small bool) error {
 	}
 	bytes, frames := f.depth(0, small)
 	switch {
-	case f.functions > maxFunctions:
-		return &refusal{fmt.Sprintf("has %d functions, of which the kernel takes %d", f.functions, maxFunctions), "inline functions, or use fewer hooks"}
+	case len(functions) > maxFunctions:
+		return &refusal{fmt.Sprintf("has %d functions, of which the kernel takes %d", len(functions), maxFunctions), "inline functions, or use fewer hooks"}
 	case frames > maxDepth:
 		return &refusal{fmt.Sprintf("has %d functions active at once, of which the kernel takes %d", frames, maxDepth), "inline functions"}
 	case bytes > maxStack:
