@@ -173,7 +173,7 @@ func TestCompiledProgramsWithTailCalls(t *testing.T) {
 			assert.Equal(t, entries(t, c.hkAlone.Maps["counts"]), entries(t, together.Maps[names["counts"]]))
 			verdicts[verdict] = true
 		}
-		assert.GreaterOrEqual(t, len(verdicts), 1)
+		assert.Len(t, verdicts, 2, "one of what is called, one of the original that calls nothing")
 	})
 }
 

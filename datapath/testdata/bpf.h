@@ -14,6 +14,15 @@ typedef unsigned long long u64;
 #define TYPE(name, type) typeof(type) *name
 #define VALUES(name, type) typeof(type) *name[]
 
+/* A PROG_ARRAY that begins with one program. */
+#define PROG_ARRAY(name, context, index, program) \
+	struct { \
+		UINT(type, MAP_PROG_ARRAY); \
+		UINT(max_entries, 4); \
+		UINT(key_size, 4); \
+		VALUES(values, int(context *)); \
+	} name SEC(".maps") = {.values = {[index] = &program}}
+
 enum { MAP_HASH = 1, MAP_ARRAY = 2, MAP_PROG_ARRAY = 3, MAP_PERCPU_ARRAY = 6 };
 enum { XDP_DROP = 1, XDP_PASS = 2, XDP_TX = 3 };
 enum { TC_NEXT = -1, TC_OK = 0, TC_SHOT = 2 };

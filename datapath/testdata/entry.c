@@ -110,19 +110,8 @@ int entry_tc(struct __sk_buff *ctx)
 SEC("xdp") int called_xdp(struct xdp_md *ctx);
 SEC("tc") int called_tc(struct __sk_buff *ctx);
 
-struct {
-	UINT(type, MAP_PROG_ARRAY);
-	UINT(max_entries, 4);
-	UINT(key_size, 4);
-	VALUES(values, int(struct xdp_md *));
-} jump_xdp SEC(".maps") = {.values = {[1] = &called_xdp}};
-
-struct {
-	UINT(type, MAP_PROG_ARRAY);
-	UINT(max_entries, 4);
-	UINT(key_size, 4);
-	VALUES(values, int(struct __sk_buff *));
-} jump_tc SEC(".maps") = {.values = {[1] = &called_tc}};
+PROG_ARRAY(jump_xdp, struct xdp_md, 1, called_xdp);
+PROG_ARRAY(jump_tc, struct __sk_buff, 1, called_tc);
 
 static NOINLINE u32 first_byte(u8 *data, u8 *end)
 {
@@ -141,7 +130,7 @@ SEC("xdp")
 int called_xdp(struct xdp_md *ctx)
 {
 	count(0, 100);
-	return XDP_TX;
+	return XDP_DROP;
 }
 
 SEC("tc")
@@ -155,7 +144,7 @@ SEC("tc")
 int called_tc(struct __sk_buff *ctx)
 {
 	count(0, 100);
-	return TC_SHOT;
+	return TC_OK;
 }
 
 char _license[] SEC("license") = "Dual MIT/GPL";

@@ -27,19 +27,8 @@ struct {
 int leaf_xdp(struct xdp_md *ctx);
 int leaf_tc(struct __sk_buff *ctx);
 
-struct {
-	UINT(type, MAP_PROG_ARRAY);
-	UINT(max_entries, 2);
-	UINT(key_size, 4);
-	VALUES(values, int(void *));
-} leaves_xdp SEC(".maps") = { .values = { [1] = (void *)&leaf_xdp } };
-
-struct {
-	UINT(type, MAP_PROG_ARRAY);
-	UINT(max_entries, 2);
-	UINT(key_size, 4);
-	VALUES(values, int(void *));
-} leaves_tc SEC(".maps") = { .values = { [1] = (void *)&leaf_tc } };
+PROG_ARRAY(leaves_xdp, struct xdp_md, 1, leaf_xdp);
+PROG_ARRAY(leaves_tc, struct __sk_buff, 1, leaf_tc);
 
 const volatile u32 factor = 3;
 static u64 total = 17;

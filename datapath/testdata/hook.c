@@ -99,19 +99,8 @@ int observe_tc(struct __sk_buff *ctx, u32 verdict)
 SEC("xdp") int tail_xdp(struct xdp_md *ctx);
 SEC("tc") int tail_tc(struct __sk_buff *ctx);
 
-struct {
-	UINT(type, MAP_PROG_ARRAY);
-	UINT(max_entries, 2);
-	UINT(key_size, 4);
-	VALUES(values, int(struct xdp_md *));
-} jump_xdp SEC(".maps") = {.values = {[0] = &tail_xdp}};
-
-struct {
-	UINT(type, MAP_PROG_ARRAY);
-	UINT(max_entries, 2);
-	UINT(key_size, 4);
-	VALUES(values, int(struct __sk_buff *));
-} jump_tc SEC(".maps") = {.values = {[0] = &tail_tc}};
+PROG_ARRAY(jump_xdp, struct xdp_md, 0, tail_xdp);
+PROG_ARRAY(jump_tc, struct __sk_buff, 0, tail_tc);
 
 SEC("xdp")
 int jumping_xdp(struct xdp_md *ctx)
