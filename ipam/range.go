@@ -199,8 +199,8 @@ func (r Range) Contains(addr netip.Addr) bool {
 	return addr.BitLen() == r.Start.BitLen() && !addr.Less(r.Start) && !r.End.Less(addr)
 }
 
-// Overlaps reports whether two normalized ranges share an address.
-func (r Range) Overlaps(o Range) bool {
+// overlaps reports whether two normalized ranges share an address.
+func (r Range) overlaps(o Range) bool {
 	return r.Contains(o.Start) || o.Contains(r.Start)
 }
 

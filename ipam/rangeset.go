@@ -74,7 +74,7 @@ func (s RangeSet) checkOverlap(set int, earlier []RangeSet) error {
 	}
 	for i, r := range s {
 		for _, o := range seen {
-			if r.Overlaps(o) {
+			if r.overlaps(o) {
 				return &RangeError{Set: set, Range: i, Key: "subnet", Value: r.Subnet.String(),
 					Reason: fmt.Sprintf("%s overlaps %s of another range", r, o),
 					Fix:    "set rangeStart and rangeEnd so that no address is in two ranges"}
@@ -106,10 +106,6 @@ func (s RangeSet) index(addr netip.Addr) int {
 	}
 	return -1
 }
-
-// Size returns the number of addresses the normalized set can hand out, at most
-// math.MaxUint64. In a pool, the gateways of other sets come off.
-func (s RangeSet) Size() uint64 { return s.space(gateways([]RangeSet{s})).size() }
 
 // String renders the ranges separated by commas.
 func (s RangeSet) String() string {

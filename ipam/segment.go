@@ -76,17 +76,12 @@ func spaces(sets []RangeSet) []space {
 	gateways := gateways(sets)
 	out := make([]space, len(sets))
 	for i, s := range sets {
-		out[i] = s.space(gateways)
+		out[i].RangeSet = s
+		for _, r := range s {
+			out[i].segments = append(out[i].segments, r.segments(gateways))
+		}
 	}
 	return out
-}
-
-func (s RangeSet) space(gateways []netip.Addr) space {
-	sp := space{RangeSet: s}
-	for _, r := range s {
-		sp.segments = append(sp.segments, r.segments(gateways))
-	}
-	return sp
 }
 
 func gateways(sets []RangeSet) (addrs []netip.Addr) {
@@ -98,14 +93,6 @@ func gateways(sets []RangeSet) (addrs []netip.Addr) {
 		}
 	}
 	return addrs
-}
-
-// size returns the number of addresses that may be handed out.
-func (s space) size() (n uint64) {
-	for i := range s.segments {
-		n = addSize(n, sizeOf(s.segments[i]))
-	}
-	return n
 }
 
 // holds reports whether addr may be handed out.

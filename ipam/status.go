@@ -70,8 +70,8 @@ func free(ctx context.Context, tx ReadTx, segments []segment, rested time.Time) 
 // exhausted describes a set in which no free address was found.
 func (p *Pool) exhausted(tx ReadTx, set int, rested time.Time) error {
 	s := p.spaces[set]
-	e := &ExhaustedError{Set: set, Ranges: s.RangeSet, Size: s.size()}
 	f, oldest, err := figures(tx, s.all(), rested)
+	e := &ExhaustedError{Set: set, Ranges: s.RangeSet, Size: f.Size}
 	if f.Resting > 0 {
 		e.Resting, e.Next = f.Resting, oldest.Add(p.options.Quarantine)
 	}
