@@ -2,18 +2,19 @@ package datapath_test
 
 import (
 	"encoding/json"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/internal/testenv"
 )
 
 const (
 	matrixDocument = "../docs/datapath.md"
-	matrixBegin    = "<!-- support matrix: begin (written by CNIKIT_SCALE=2 go test ./datapath -run TestInGuests -update) -->"
+	matrixBegin    = "<!-- support matrix: begin (written by CNIKIT_SCALE=2 go test ./datapath -run TestInGuests -update) -->\n"
 	matrixEnd      = "<!-- support matrix: end -->"
 )
 
@@ -57,13 +58,9 @@ func (s support) String() string {
 // check compares docs/datapath.md with the kernels that were run; those that were not are left out. -update writes all columns anew.
 func (m matrix) check(t *testing.T, kernels []string) {
 	t.Helper()
-	content, err := os.ReadFile(matrixDocument)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(content), matrixBegin+"\n")
-	shown, after, ok2 := strings.Cut(rest, matrixEnd)
-	require.True(t, ok && ok2, "%s has no place for the matrix between the lines\n%s\n%s", matrixDocument, matrixBegin, matrixEnd)
+	shown, replace := testenv.Section(t, matrixDocument, matrixBegin, matrixEnd)
 	if *update {
-		require.NoError(t, os.WriteFile(matrixDocument, []byte(before+matrixBegin+"\n"+m.table(kernels)+matrixEnd+after), 0o644))
+		replace(m.table(kernels))
 		return
 	}
 	header, _, _ := strings.Cut(shown, "\n")

@@ -6,13 +6,11 @@ import (
 	"flag"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 
 	"github.com/cnikit/cnikit/internal/testenv"
 )
@@ -41,14 +39,9 @@ func TestAgainstSkel(t *testing.T) {
 	found := w.compare(t, cases)
 	text := render(t, found, len(cases))
 	t.Run("executed", func(t *testing.T) { w.testProcesses(t, found) })
-	content, err := os.ReadFile(document)
-	require.NoError(t, err)
-	before, rest, ok := strings.Cut(string(content), documentBegin)
-	require.True(t, ok, "%s lacks %q", document, documentBegin)
-	listed, after, ok := strings.Cut(rest, documentEnd)
-	require.True(t, ok, "%s lacks %q", document, documentEnd)
+	listed, replace := testenv.Section(t, document, documentBegin, documentEnd)
 	if *update {
-		require.NoError(t, os.WriteFile(document, []byte(before+documentBegin+text+documentEnd+after), 0o600))
+		replace(text)
 		return
 	}
 	assert.Equal(t, listed, text, "%s lists other differences: go test ./cni/fromskel -update", document)

@@ -33,6 +33,10 @@ func TestSubject(t *testing.T) {
 		testenv.BPF(t)
 	case "scale":
 		testenv.Scale(t, 1)
+	case "section":
+		testenv.Section(t, "doc.go", "no such mark", "testenv")
+	case "section without an end":
+		testenv.Section(t, "doc.go", "Package", "no such mark")
 	case "build":
 		testenv.Build(t, "./no/such/package")
 	default:
@@ -162,4 +166,18 @@ func TestScale(t *testing.T) {
 		t.Setenv("CNIKIT_SCALE", "twenty")
 		require.Contains(t, run(t, "", "scale"), `CNIKIT_SCALE="twenty": is no number of at least 1`)
 	})
+}
+
+func TestSection(t *testing.T) {
+	document := filepath.Join(t.TempDir(), "document")
+	require.NoError(t, os.WriteFile(document, []byte("before\n<a>\nold\n<b>\nafter <b>\n"), 0o644))
+	text, replace := testenv.Section(t, document, "<a>\n", "<b>")
+	assert.Equal(t, "old\n", text)
+	replace("new\n")
+	content, err := os.ReadFile(document)
+	require.NoError(t, err)
+	assert.Equal(t, "before\n<a>\nnew\n<b>\nafter <b>\n", string(content))
+	for _, name := range []string{"section", "section without an end"} {
+		assert.Contains(t, run(t, "", name), "doc.go has no section between the marks; add", name)
+	}
 }

@@ -55,6 +55,7 @@ var setups = []setup{
 	{name: "routes with more than dst and gw", ipam: `"subnet":"10.1.0.0/24","routes":[{"dst":"0.0.0.0/0","mtu":1400,"priority":5}]`},
 	{name: "routes with unknown keys", ipam: `"subnet":"10.1.0.0/24","routes":[{"dst":"0.0.0.0/0","x":1}]`},
 	{name: "a route that cannot be read", ipam: `"subnet":"10.1.0.0/24","routes":[{"dst":"default"}]`},
+	{name: "a route without a destination", ipam: `"subnet":"10.1.0.0/24","routes":[{}]`},
 	{name: "a resolvConf", ipam: `"subnet":"10.1.0.0/24","resolvConf":"{{cwd}}/testdata/resolv.conf"`},
 	{name: "a resolvConf that is missing", ipam: `"subnet":"10.1.0.0/24","resolvConf":"/nowhere/resolv.conf"`},
 	{name: "version 0.2.0", ipam: `"subnet":"10.1.0.0/24"`, version: "0.2.0"},
