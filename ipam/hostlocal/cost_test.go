@@ -15,8 +15,7 @@ import (
 	"github.com/cnikit/cnikit/ipam"
 )
 
-// operation is what a plugin is called for. The store has the lease of "held", and a
-// neighbour for each number.
+// operation is what a plugin is called for, with an owner for each number.
 type operation struct {
 	name string
 	call func(p *ipam.Pool, n int) error
