@@ -64,8 +64,7 @@ func TestEveryTypeLoads(t *testing.T) {
 					options.CallOriginal = original
 					plan, err := datapath.NewPlan(program(typ, attach, verdict), hooks, options)
 					require.NoError(t, err)
-					built := plan.Build()
-					datapathtest.Load(t, built)
+					datapathtest.Load(t, plan.Build())
 				}
 			})
 		}
@@ -74,33 +73,28 @@ func TestEveryTypeLoads(t *testing.T) {
 
 func TestEmptySlots(t *testing.T) {
 	testenv.BPF(t)
-	for _, kind := range kinds() {
-		deny, pass := map[ebpf.ProgramType]int32{ebpf.XDP: 1, ebpf.SchedCLS: 2}[kind.typ], int32(0)
-		if len(kind.proceed) > 1 {
-			pass = 1
-		}
+	for _, k := range runnable() {
 		for _, tc := range []struct {
 			name  string
 			kinds []datapath.Kind
 			open  bool
 			want  int32
 		}{
-			{"a pre hook's denies", []datapath.Kind{datapath.Pre}, false, deny},
-			{"a post hook's denies", []datapath.Kind{datapath.Post}, false, deny},
-			{"an observer's changes nothing", []datapath.Kind{datapath.Observer}, false, pass},
-			{"open ones change nothing", []datapath.Kind{datapath.Pre, datapath.Post, datapath.Observer}, true, pass},
+			{"a pre hook's denies", []datapath.Kind{datapath.Pre}, false, k.stop},
+			{"a post hook's denies", []datapath.Kind{datapath.Post}, false, k.stop},
+			{"an observer's changes nothing", []datapath.Kind{datapath.Observer}, false, k.pass},
+			{"open ones change nothing", []datapath.Kind{datapath.Pre, datapath.Post, datapath.Observer}, true, k.pass},
 		} {
-			t.Run(kind.name+"/"+tc.name, func(t *testing.T) {
+			t.Run(k.name+"/"+tc.name, func(t *testing.T) {
 				var hooks []datapath.Hook
-				for _, k := range tc.kinds {
-					hooks = append(hooks, hook(k, k.String(), nil))
+				for _, kind := range tc.kinds {
+					hooks = append(hooks, hook(kind, kind.String(), nil))
 				}
-				plan, err := datapath.NewPlan(program(kind.typ, kind.attach, pass), hooks, datapath.Options{
+				plan, err := datapath.NewPlan(program(k.program, k.attach, k.pass), hooks, datapath.Options{
 					SlotsFailOpen: tc.open, Features: datapath.Features{Freplace: true},
 				})
 				require.NoError(t, err)
-				built := plan.Build()
-				assert.Equal(t, tc.want, kind.run(t, datapathtest.Load(t, built).Programs["entry"]))
+				assert.Equal(t, tc.want, k.run(t, datapathtest.Load(t, plan.Build()).Programs["entry"]))
 			})
 		}
 	}
@@ -108,7 +102,7 @@ func TestEmptySlots(t *testing.T) {
 
 func TestSlotsAreDescribed(t *testing.T) {
 	spec := program(ebpf.XDP, ebpf.AttachXDP, 2)
-	spec.Programs["entry"].Flags = 1 << 5
+	spec.Programs["entry"].Flags = hasFrags
 	linked := hook(datapath.Pre, "linked", spec)
 	plan, err := datapath.NewPlan(spec, []datapath.Hook{hook(datapath.Pre, "a", nil), linked, hook(datapath.Post, "b", nil)}, datapath.Options{Features: datapath.Features{Freplace: true}})
 	require.NoError(t, err)

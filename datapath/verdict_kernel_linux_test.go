@@ -10,37 +10,11 @@ import (
 	"github.com/cilium/ebpf/asm"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/datapath"
 	"github.com/cnikit/cnikit/datapath/datapathtest"
 	"github.com/cnikit/cnikit/internal/testenv"
 )
-
-// programKind is a type of programs that BPF_PROG_TEST_RUN runs.
-type programKind struct {
-	name   string
-	typ    ebpf.ProgramType
-	attach ebpf.AttachType
-
-	proceed []int32 // the default for linked hooks
-	run     func(t *testing.T, program *ebpf.Program) int32
-}
-
-func kinds() []programKind {
-	packet := datapathtest.Packet(datapathtest.Ethernet{}, datapathtest.IPv4{}, datapathtest.UDP{}, datapathtest.Payload("payload"))
-	onPacket := func(t *testing.T, program *ebpf.Program) int32 { return datapathtest.Run(t, program, packet).Verdict }
-	return []programKind{
-		{"xdp", ebpf.XDP, ebpf.AttachXDP, []int32{-1}, onPacket},
-		{"tc", ebpf.SchedCLS, ebpf.AttachNone, []int32{-1}, onPacket},
-		{"tcx", ebpf.SchedCLS, ebpf.AttachTCXIngress, []int32{-1}, onPacket},
-		{"cgroup_skb ingress", ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, []int32{1, -1}, onPacket},
-		{"cgroup_skb egress", ebpf.CGroupSKB, ebpf.AttachCGroupInetEgress, []int32{1, -1}, onPacket},
-		{"sk_lookup", ebpf.SkLookup, ebpf.AttachSkLookup, []int32{1, -1}, func(t *testing.T, program *ebpf.Program) int32 {
-			return datapathtest.RunContext(t, program, datapathtest.LookupContext{Family: unix.AF_INET, Protocol: unix.IPPROTO_TCP}).Verdict
-		}},
-	}
-}
 
 // scripted is a hook that writes down that it ran, and what verdict it saw.
 type scripted struct {
@@ -99,18 +73,18 @@ func rangedCases() []verdictCase {
 
 func TestVerdicts(t *testing.T) {
 	testenv.BPF(t)
-	for _, kind := range kinds() {
+	for _, k := range runnable() {
 		cases := openCases()
-		if len(kind.proceed) > 1 {
+		if len(k.proceed) > 1 {
 			cases = rangedCases()
 		}
 		for _, tc := range cases {
-			t.Run(kind.name+"/"+tc.name, func(t *testing.T) {
+			t.Run(k.name+"/"+tc.name, func(t *testing.T) {
 				for _, composition := range []datapath.Composition{datapath.Pasted, datapath.Called} {
 					for _, o := range []datapath.Options{{}, {CallOriginal: true}, {Counters: true}, {Counters: true, CallOriginal: true}} {
 						for _, greedy := range []bool{false, true} {
 							name := fmt.Sprintf("%v counted %v original called %v greedy %v", composition, o.Counters, o.CallOriginal, greedy)
-							t.Run(name, func(t *testing.T) { tc.run(t, kind, composition, o, greedy) })
+							t.Run(name, func(t *testing.T) { tc.run(t, k, composition, o, greedy) })
 						}
 					}
 				}
@@ -128,23 +102,20 @@ func spend() asm.Instructions {
 	return insns
 }
 
-func (tc *verdictCase) run(t *testing.T, kind programKind, composition datapath.Composition, o datapath.Options, greedy bool) {
+func (tc *verdictCase) run(t *testing.T, k kind, composition datapath.Composition, o datapath.Options, greedy bool) {
 	trace := datapathtest.NewTrace(t)
-	spec := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"entry": {
-		Name: "entry", Type: kind.typ, AttachType: kind.attach, License: "MIT",
-		Instructions: append(trace.Record('*'), asm.Mov.Imm(asm.R0, tc.original), asm.Return()),
-	}}}
+	spec := k.spec(append(trace.Record('*'), asm.Mov.Imm(asm.R0, tc.original), asm.Return()))
 	var hooks []datapath.Hook
 	for i, s := range tc.hooks {
 		hooks = append(hooks, datapath.Hook{
-			Owner: "test", Name: s.name, Entrypoint: "entry", Kind: s.kind, Priority: i, Collection: s.collection(kind, trace), Program: "hook",
+			Owner: "test", Name: s.name, Entrypoint: "entry", Kind: s.kind, Priority: i, Collection: s.collection(k, trace), Program: "entry",
 			Composition: composition, Proceed: s.proceed, AfterTermination: s.always,
 		})
 	}
 	if greedy {
 		programs := []*ebpf.ProgramSpec{spec.Programs["entry"]}
 		for _, h := range hooks {
-			programs = append(programs, h.Collection.Programs["hook"])
+			programs = append(programs, h.Collection.Programs["entry"])
 		}
 		for _, p := range programs {
 			p.Instructions = append(spend(), p.Instructions...)
@@ -152,24 +123,18 @@ func (tc *verdictCase) run(t *testing.T, kind programKind, composition datapath.
 	}
 	plan, err := datapath.NewPlan(spec, hooks, o)
 	require.NoError(t, err)
-	built := plan.Build()
-	collection := datapathtest.Load(t, built)
-	assert.Equal(t, tc.verdict, kind.run(t, collection.Programs["entry"]))
+	collection := datapathtest.Load(t, plan.Build())
+	assert.Equal(t, tc.verdict, k.run(t, collection.Programs["entry"]))
 	got := tc.read(trace.Take(t))
 	assert.Equal(t, tc.trace, got)
 	if o.Counters {
-		tc.checkCounters(t, plan, collection, kind.proceed)
+		tc.checkCounters(t, plan, collection, k.proceed)
 	}
 }
 
 // collection returns a hook's code.
-func (s *scripted) collection(kind programKind, trace *datapathtest.Trace) *ebpf.CollectionSpec {
-	insns := trace.Record(int32(s.name[0]))
-	if s.kind != datapath.Pre {
-		insns = append(insns, trace.RecordRegister(asm.R2)...)
-	}
-	insns = append(insns, asm.Mov.Imm(asm.R0, s.returns), asm.Return())
-	return &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"hook": {Name: "hook", Type: kind.typ, AttachType: kind.attach, License: "MIT", Instructions: insns}}}
+func (s *scripted) collection(k kind, trace *datapathtest.Trace) *ebpf.CollectionSpec {
+	return k.spec(link{kind: s.kind, returns: s.returns}.code(trace, int32(s.name[0])))
 }
 
 // read renders a trace.
