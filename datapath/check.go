@@ -167,7 +167,7 @@ func (e *entrypoint) error(err error) error {
 
 // partError names a part in an error.
 func (e *entrypoint) partError(p *part, reason, fix string) error {
-	if h := e.hookOf(p); h != nil {
+	if h := p.hook; h != nil {
 		return hookError(&h.Hook, &refusal{reason, fix})
 	}
 	return e.error(&refusal{reason, fix})

@@ -116,7 +116,7 @@ func (m *mainCode) step(i int, p *part) {
 		m.runOriginal()
 		return
 	}
-	h := m.hookOf(p)
+	h := p.hook
 	if h.Kind == Post && !h.AfterTermination && m.skips {
 		m.emit(asm.JNE.Imm(regTerminated, 0, labelStep(i+1)))
 	}
@@ -205,7 +205,7 @@ func (m *mainCode) terminated() {
 		return
 	}
 	next := slices.IndexFunc(m.steps, func(p *part) bool {
-		h := m.hookOf(p)
+		h := p.hook
 		return h != nil && (h.Kind == Observer || h.Kind == Post && h.AfterTermination)
 	})
 	if next < 0 {

@@ -117,10 +117,12 @@ func (e *entrypoint) order(hooks []Hook) ([]Constraint, error) {
 		errs = append(errs, cycles...)
 		ignored = append(ignored, without...)
 		for i, h := range sorted {
-			e.hooks = append(e.hooks, &plannedHook{
+			planned := &plannedHook{
 				Hook: h, index: len(e.hooks),
 				part: part{kind: kind, symbol: fmt.Sprintf("%s%s_%d", reserved, kind, i)},
-			})
+			}
+			planned.hook = planned
+			e.hooks = append(e.hooks, planned)
 		}
 	}
 	e.skips = skipsPosts(e.hooks)
@@ -258,16 +260,6 @@ func (p *Plan) hook(entrypoint, owner, name string) *plannedHook {
 			if e.name == entrypoint && h.Owner == owner && h.Name == name {
 				return h
 			}
-		}
-	}
-	return nil
-}
-
-// hookOf returns the hook that a part is, or nil for the original.
-func (e *entrypoint) hookOf(p *part) *plannedHook {
-	for _, h := range e.hooks {
-		if &h.part == p {
-			return h
 		}
 	}
 	return nil

@@ -39,7 +39,7 @@ func (e *entrypoint) printSteps(to io.Writer) {
 	var b bytes.Buffer
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, p := range e.parts() {
-		h := e.hookOf(p)
+		h := p.hook
 		if h == nil {
 			fmt.Fprintf(w, "  original\t%s\t%s\t%s\t\n", e.main.Name, how(p), p.why)
 			continue

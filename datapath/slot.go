@@ -78,8 +78,8 @@ func arrayWith(spec *ebpf.CollectionSpec, program string) string {
 // whatever it returns. The call that is never reached makes it a function that changes packets; the kernel
 // looks for that before it removes dead code.
 func (e *entrypoint) stub(p *part) asm.Instructions {
-	empty := e.hookOf(p).empty
-	first := asm.Mov.Imm(asm.R0, empty).WithSymbol(p.symbol).WithSource(asm.Comment("slot of " + printable(e.hookOf(p).ID())))
+	empty := p.hook.empty
+	first := asm.Mov.Imm(asm.R0, empty).WithSymbol(p.symbol).WithSource(asm.Comment("slot of " + printable(p.hook.ID())))
 	function := &btf.Func{Name: p.symbol, Linkage: btf.GlobalFunc, Type: e.proto(p.kind)}
 	return asm.Instructions{
 		btf.WithFuncMetadata(first, function),
