@@ -10,7 +10,7 @@ import (
 // part is code that an entrypoint runs: a hook, or the original.
 type part struct {
 	hook        *plannedHook // nil for the original
-	fragment    *fragment // nil for a slot
+	fragment    *fragment    // nil for a slot
 	composition Composition
 	why         string
 	fixed       bool // the composition is not ours to change
