@@ -27,8 +27,7 @@ func TestCountersAddUp(t *testing.T) {
 	}
 	plan, err := datapath.NewPlan(spec, hooks, datapath.Options{Counters: true})
 	require.NoError(t, err)
-	built := plan.Build()
-	collection := datapathtest.Load(t, built)
+	collection := datapathtest.Load(t, plan.Build())
 	packet := make([]byte, 64)
 	for range 3 {
 		datapathtest.Run(t, collection.Programs["entry"], packet)

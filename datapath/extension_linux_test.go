@@ -1,7 +1,7 @@
 package datapath_test
 
 import (
-	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -65,23 +65,20 @@ func returning(verdict int32) asm.Instructions {
 	return asm.Instructions{asm.Mov.Imm(asm.R0, verdict), asm.Return()}
 }
 
-// check runs the chain with its hooks in slots.
+// checkSlots is check with hooks in slots.
 func (c chain) checkSlots(t *testing.T, o datapath.Options) {
 	t.Helper()
 	trace := datapathtest.NewTrace(t)
-	original := append(trace.Record(originalID), asm.Mov.Imm(asm.R0, c.original), asm.Return())
-	d := loadDispatcher(t, c.kind.spec(original), slotsOf(c.hooks(trace, datapath.Slot)), o)
+	c.compare(t, trace, c.loadSlots(t, trace, o).program)
+}
+
+// loadSlots builds and loads the chain with its hooks in slots, and fills them.
+func (c chain) loadSlots(t *testing.T, trace *datapathtest.Trace, o datapath.Options) *dispatcher {
+	t.Helper()
+	d := loadDispatcher(t, c.entry(trace), slotsOf(c.hooks(trace, datapath.Slot)), o)
 	d.fill(t, func(s datapath.SlotInfo) asm.Instructions {
-		for i, l := range c.links {
-			if l.name == s.Hook.Name {
-				return l.code(trace, int32(i))
-			}
-		}
-		panic(fmt.Sprintf("no link %s", s.Hook.Name))
+		i := slices.IndexFunc(c.links, func(l link) bool { return l.name == s.Hook.Name })
+		return c.links[i].code(trace, int32(i))
 	})
-	want, verdict := c.expect()
-	for range 2 {
-		require.Equal(t, verdict, c.kind.run(t, d.program), "verdict")
-		require.Equal(t, want, trace.Take(t), "who ran, and what post hooks were told")
-	}
+	return d
 }

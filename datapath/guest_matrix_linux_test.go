@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/asm"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -117,20 +116,16 @@ func (k kind) checkAround(t *testing.T, composition datapath.Composition) {
 	c := chain{kind: k, original: k.pass, links: []link{
 		preLink("pre", k.proceed[0]), postLink("post", k.proceed[0]), {name: "observer", kind: datapath.Observer, returns: k.pass},
 	}}
-	original := append(trace.Record(originalID), asm.Mov.Imm(asm.R0, c.original), asm.Return())
-	hooks := c.hooks(trace, composition)
+	var program *ebpf.Program
 	if composition == datapath.Slot {
-		hooks = slotsOf(hooks)
-	}
-	d := loadDispatcher(t, k.spec(original), hooks, datapath.Options{})
-	d.fill(t, func(s datapath.SlotInfo) asm.Instructions {
-		i := slices.IndexFunc(c.links, func(l link) bool { return l.name == s.Hook.Name })
-		return c.links[i].code(trace, int32(i))
-	})
-	if k.run != nil {
-		assert.Equal(t, k.pass, k.run(t, d.program))
+		program = c.loadSlots(t, trace, datapath.Options{}).program
 	} else {
-		inCgroup(t, k.attach, d.program)
+		program = c.load(t, trace, composition, datapath.Options{})
+	}
+	if k.run != nil {
+		assert.Equal(t, k.pass, k.run(t, program))
+	} else {
+		inCgroup(t, k.attach, program)
 		require.NoError(t, useSockets())
 	}
 	got := trace.Take(t)

@@ -197,7 +197,12 @@ func (k kind) outcome(original func() int32, rules []rule) int32 {
 func (c chain) check(t *testing.T, composition datapath.Composition, o datapath.Options) {
 	t.Helper()
 	trace := datapathtest.NewTrace(t)
-	program := c.load(t, trace, composition, o)
+	c.compare(t, trace, c.load(t, trace, composition, o))
+}
+
+// compare runs the loaded chain and compares what happens with what is expected.
+func (c chain) compare(t *testing.T, trace *datapathtest.Trace, program *ebpf.Program) {
+	t.Helper()
 	want, verdict := c.expect()
 	for range 2 {
 		assert.Equal(t, verdict, c.kind.run(t, program), "verdict")
@@ -205,14 +210,17 @@ func (c chain) check(t *testing.T, composition datapath.Composition, o datapath.
 	}
 }
 
+// entry is the original without hooks.
+func (c chain) entry(trace *datapathtest.Trace) *ebpf.CollectionSpec {
+	return c.kind.spec(append(trace.Record(originalID), asm.Mov.Imm(asm.R0, c.original), asm.Return()))
+}
+
 // load builds and loads the chain, and returns its entrypoint.
 func (c chain) load(t *testing.T, trace *datapathtest.Trace, composition datapath.Composition, o datapath.Options) *ebpf.Program {
 	t.Helper()
-	original := append(trace.Record(originalID), asm.Mov.Imm(asm.R0, c.original), asm.Return())
-	plan, err := datapath.NewPlan(c.kind.spec(original), c.hooks(trace, composition), o)
+	plan, err := datapath.NewPlan(c.entry(trace), c.hooks(trace, composition), o)
 	require.NoError(t, err)
-	built := plan.Build()
-	return datapathtest.Load(t, built).Programs["entry"]
+	return datapathtest.Load(t, plan.Build()).Programs["entry"]
 }
 
 // ways are the compositions of linked hooks, each with the original pasted and called.

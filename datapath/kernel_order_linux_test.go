@@ -55,14 +55,13 @@ func TestProgramsDoNotDependOnTheListing(t *testing.T) {
 		preLink("a", -1), preLink("b", -1), preLink("c", -1), postLink("d", -1), postLink("e", -1), observerLink("f"), observerLink("g"),
 	}}
 	hooks := c.hooks(trace, datapath.Auto)
-	entry := k.spec(append(trace.Record(originalID), asm.Mov.Imm(asm.R0, k.pass), asm.Return()))
+	entry := c.entry(trace)
 	var first, printed string
 	for seed := range 20 {
 		rand.New(rand.NewPCG(uint64(seed), 5)).Shuffle(len(hooks), func(i, j int) { hooks[i], hooks[j] = hooks[j], hooks[i] })
 		plan, err := datapath.NewPlan(entry, hooks, datapath.Options{})
 		require.NoError(t, err)
-		built := plan.Build()
-		program := fmt.Sprint(built.Programs["entry"].Instructions)
+		program := fmt.Sprint(plan.Build().Programs["entry"].Instructions)
 		if seed == 0 {
 			first, printed = program, plan.String()
 		}

@@ -42,11 +42,11 @@ func TestRandomPrograms(t *testing.T) {
 // compareRandom is false when the builder refuses.
 func compareRandom(t *testing.T, k kind, rng *rand.Rand) bool {
 	parts := randomParts(t, rng, k)
-	built, plan := buildParts(t, rng, k, parts)
-	if built == nil {
+	plan := planParts(t, rng, parts)
+	if plan == nil {
 		return false
 	}
-	together := datapathtest.Load(t, built)
+	together := datapathtest.Load(t, plan.Build())
 	packet := somePacket()
 	for range 4 {
 		packet[len(packet)-1-rng.IntN(20)] = byte(rng.Uint32())
@@ -121,8 +121,8 @@ func randomParts(t *testing.T, rng *rand.Rand, k kind) []randomPart {
 	return parts
 }
 
-// buildParts makes the dispatcher. Pasting what cannot be pasted, and asking for more stack than there is, is refused by name.
-func buildParts(t *testing.T, rng *rand.Rand, k kind, parts []randomPart) (*ebpf.CollectionSpec, *datapath.Plan) {
+// planParts makes the dispatcher, or nil. Pasting what cannot be pasted, and asking for more stack than there is, is refused by name.
+func planParts(t *testing.T, rng *rand.Rand, parts []randomPart) *datapath.Plan {
 	entry := parts[0].spec.Copy()
 	entry.Programs["entry"] = entry.Programs[datapathtest.RandomProgram]
 	delete(entry.Programs, datapathtest.RandomProgram)
@@ -137,15 +137,14 @@ func buildParts(t *testing.T, rng *rand.Rand, k kind, parts []randomPart) (*ebpf
 	for range 2 {
 		plan, err := datapath.NewPlan(entry, hooks, o)
 		if err == nil {
-			built := plan.Build()
-			return built, plan
+			return plan
 		}
 		requireHookErrors(t, err)
 		for i := range hooks {
 			hooks[i].Composition = datapath.Auto
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // requireHookErrors wants an error that names a hook or an entrypoint, with a reason and a way out.
