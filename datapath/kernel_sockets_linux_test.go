@@ -78,19 +78,26 @@ func TestInterfacePrograms(t *testing.T) {
 	for _, k := range runnable() {
 		kinds[k.name] = k
 	}
-	tcx := func(name string, attach ebpf.AttachType) occasion {
-		return occasion{kind: kinds[name], attachTo: func(t *testing.T, p *ebpf.Program) {
-			attached, err := ebpflink.AttachTCX(ebpflink.TCXOptions{Interface: loopback, Program: p, Attach: attach})
-			require.NoError(t, err)
-			t.Cleanup(func() { require.NoError(t, attached.Close()) })
-		}}
+	on := func(name string, attach func(p *ebpf.Program) (ebpflink.Link, error)) occasion {
+		return occasion{
+			kind: kinds[name], deny: kinds[name].stop, denied: unix.EAGAIN,
+			attachTo: func(t *testing.T, p *ebpf.Program) {
+				attached, err := attach(p)
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, attached.Close()) })
+			},
+			provoke: func(t *testing.T) error { return l.exchange(t, unix.AF_INET) },
+		}
 	}
-	xdp := occasion{kind: kinds["XDP"], attachTo: func(t *testing.T, p *ebpf.Program) {
-		attached, err := ebpflink.AttachXDP(ebpflink.XDPOptions{Interface: loopback, Program: p, Flags: ebpflink.XDPGenericMode})
-		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, attached.Close()) })
-	}}
+	tcx := func(name string, attach ebpf.AttachType) occasion {
+		return on(name, func(p *ebpf.Program) (ebpflink.Link, error) {
+			return ebpflink.AttachTCX(ebpflink.TCXOptions{Interface: loopback, Program: p, Attach: attach})
+		})
+	}
+	xdp := on("XDP", func(p *ebpf.Program) (ebpflink.Link, error) {
+		return ebpflink.AttachXDP(ebpflink.XDPOptions{Interface: loopback, Program: p, Flags: ebpflink.XDPGenericMode})
+	})
 	for _, o := range []occasion{tcx("TCX ingress", ebpf.AttachTCXIngress), tcx("TCX egress", ebpf.AttachTCXEgress), xdp} {
-		t.Run(o.name, func(t *testing.T) { o.checkPackets(t, l) })
+		t.Run(o.name, func(t *testing.T) { o.check(t, l) })
 	}
 }
