@@ -99,3 +99,17 @@ func TestPlanPrintsItself(t *testing.T) {
 		})
 	}
 }
+
+func TestIgnored(t *testing.T) {
+	h := hook(datapath.Post, "a", program(ebpf.XDP, 0, -1))
+	h.Before, h.After = []string{"acme", "gone/x"}, []string{"other"}
+	plan, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{hook(datapath.Post, "b", program(ebpf.XDP, 0, -1)), h}, datapath.Options{})
+	require.NoError(t, err)
+	of := datapath.Constraint{Entrypoint: "entry", Kind: datapath.Post, Owner: "acme", Hook: "a"}
+	before, after := of, of
+	before.Target = "gone/x"
+	after.Target, after.After = "other", true
+	assert.Equal(t, []datapath.Constraint{after, before}, plan.Ignored())
+	plan.Ignored()[0].Target = "changed"
+	assert.Equal(t, "other", plan.Ignored()[0].Target, "each call returns a copy")
+}

@@ -1,8 +1,8 @@
 package datapath_test
 
 import (
+	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -45,10 +45,12 @@ func TestInGuests(t *testing.T) {
 	}
 }
 
-// compareVersions orders versions like 6.1 and 6.12.
+// compareVersions orders versions like 6.1 and 6.12 by their numbers.
 func compareVersions(a, b string) int {
-	if len(a) != len(b) && strings.HasPrefix(a, "6.") && strings.HasPrefix(b, "6.") {
-		return len(a) - len(b)
+	numbers := func(version string) (n [2]int) {
+		_, _ = fmt.Sscanf(version, "%d.%d", &n[0], &n[1])
+		return n
 	}
-	return strings.Compare(a, b)
+	x, y := numbers(a), numbers(b)
+	return slices.Compare(x[:], y[:])
 }

@@ -186,16 +186,25 @@ func TestUnpastableFunctionBelow(t *testing.T) {
 	}
 }
 
-// A callback that a timer runs has a stack of its own; one that runs at once has not.
+// A callback that a timer or a work queue runs has a stack of its own; one that runs at once has not.
 func TestCallbacksAndTheStack(t *testing.T) {
 	pointer := asm.Instruction{OpCode: asm.LoadImmOp(asm.DWord), Dst: asm.R2, Src: asm.PseudoFunc, Constant: -1}.WithReference("callback")
-	for helper, want := range map[asm.BuiltinFunc]int{asm.FnLoop: 64 + 32, asm.FnTimerSetCallback: 32} {
+	kfunc := func(name string) asm.Instruction {
+		return asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: -1}.WithReference(name)
+	}
+	for _, c := range []struct {
+		call asm.Instruction
+		want int
+	}{
+		{asm.FnLoop.Call(), 64 + 32}, {asm.FnTimerSetCallback.Call(), 32},
+		{kfunc("bpf_rbtree_add_impl"), 64 + 32}, {kfunc("bpf_wq_set_callback_impl"), 32}, {kfunc("bpf_wq_set_callback"), 32},
+	} {
 		f, err := inspect(&ebpf.ProgramSpec{Instructions: asm.Instructions{
-			pointer, helper.Call(), asm.Return(), asm.StoreImm(asm.RFP, -64, 0, asm.Byte).WithSymbol("callback"), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+			pointer, c.call, asm.Return(), asm.StoreImm(asm.RFP, -64, 0, asm.Byte).WithSymbol("callback"), asm.Mov.Imm(asm.R0, 0), asm.Return(),
 		}})
 		require.NoError(t, err)
 		bytes, _ := f.depth(0, false)
-		assert.Equal(t, want, bytes, helperName(helper))
+		assert.Equal(t, c.want, bytes, "%v", c.call)
 	}
 }
 
