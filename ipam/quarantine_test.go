@@ -74,6 +74,21 @@ func TestQuarantine(t *testing.T) {
 		require.ErrorAs(t, p.Status(t.Context()), &full)
 		assert.Equal(t, first.Add(time.Minute), full.Next)
 	})
+	inBubble(t, "quarantine/the first of all segments tells when it ends", func(t *testing.T, _ *Pool, m *Memory) {
+		p, err := NewPool(m, PoolOptions{Quarantine: time.Minute}, RangeSet{{Subnet: pfx("10.1.0.0/28"), End: addr("10.1.0.8"),
+			Exclude: []netip.Prefix{pfx("10.1.0.4/32"), pfx("10.1.0.7/32")}}})
+		require.NoError(t, err)
+		for _, id := range []string{"2", "3", "5", "6", "8"} {
+			allocate(t, p, id)
+		}
+		first := time.Now()
+		release(t, p, "2")
+		time.Sleep(time.Second)
+		release(t, p, "5")
+		var full *ExhaustedError
+		require.ErrorAs(t, p.Status(t.Context()), &full)
+		assert.Equal(t, []any{uint64(2), first.Add(time.Minute)}, []any{full.Resting, full.Next})
+	})
 	inBubble(t, "quarantine/a requested address is given all the same", func(t *testing.T, p *Pool, _ *Memory) {
 		allocate(t, p, "a")
 		release(t, p, "a")
