@@ -111,7 +111,7 @@ func (t *tx) past() past {
 
 // kind says of which boot a lease is. One that an index of this boot knows is of the boot
 // it was noted with, whatever the clock has done since. Of others their file tells, which
-// is written once.
+// is written once, by a time that may be cut off to the second.
 func (p past) kind(l found) byte {
 	if e, ok := p.leases[l.addr]; ok && p.thisBoot && e.key == leaseKey(l.container) {
 		return e.kind

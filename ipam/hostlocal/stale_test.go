@@ -47,6 +47,32 @@ func TestStale(t *testing.T) {
 	assert.NoDirExists(t, absent.dir)
 }
 
+// A file system may cut the times of files off, to the second.
+func TestStaleToTheSecond(t *testing.T) {
+	began := time.Now().Truncate(time.Second)
+	for age, want := range map[time.Duration]int{0: 0, 999 * time.Millisecond: 0, 1001 * time.Millisecond: 1} {
+		s := newStore(t, Options{})
+		put(t, s, "10.1.0.9", "other\r\neth0")
+		require.NoError(t, os.Chtimes(filepath.Join(s.dir, "10.1.0.9"), began.Add(-age), began.Add(-age)))
+		require.NoError(t, os.WriteFile(s.lockPath(), nil, 0o600))
+		s.boot = bootedAt("this", began)
+		stale, err := s.Stale(t.Context())
+		require.NoError(t, err)
+		assert.Len(t, stale, want, age)
+	}
+}
+
+// What a crash left is no lease outside of the ranges.
+func TestUsageOfTorn(t *testing.T) {
+	s, p, _ := watched(t, Options{})
+	put(t, s, "10.9.0.8", "")
+	put(t, s, "10.9.0.9", "other\r\neth0")
+	u, err := p.Usage(t.Context())
+	require.NoError(t, err)
+	require.Len(t, u.Outside, 1)
+	assert.Equal(t, "10.9.0.9/32", u.Outside[0].Address.String())
+}
+
 func TestDamaged(t *testing.T) {
 	s, _, _ := watched(t, Options{})
 	put(t, s, "10.1.0.5", "")

@@ -99,9 +99,6 @@ func (t *tx) onDisk() *index {
 			flag = os.O_RDWR
 		}
 		f, err := t.sys().Open(t.store.indexPath(), flag, 0)
-		if err != nil && t.alone {
-			f, err = t.sys().Open(t.store.indexPath(), os.O_RDONLY, 0) // it can be read, at least
-		}
 		if err != nil {
 			return nil
 		}
