@@ -70,6 +70,12 @@ func (n *node) forget(t *testing.T, name string) {
 	require.NoError(t, os.Remove(n.path("cache/results/pods-"+n.id(name)+"-eth0")))
 }
 
+// cache writes what a runtime keeps of an attachment.
+func (n *node) cache(t *testing.T, dir, file, content string) {
+	require.NoError(t, os.MkdirAll(n.path(dir+"/results"), 0o755))
+	require.NoError(t, os.WriteFile(n.path(dir+"/results/"+file), []byte(content), 0o600))
+}
+
 func (n *node) age(t *testing.T, addr string, at time.Time) {
 	require.NoError(t, os.Chtimes(n.path("networks/pods/"+addr), at, at))
 }
@@ -107,6 +113,7 @@ func TestInspect(t *testing.T) {
 	}
 	n.forget(t, "lost")
 	n.forget(t, "young")
+	n.cache(t, "cache", "other-lost-eth0", `{"kind":"cniCacheV1","networkName":"other","containerId":"`+n.id("lost")+`","ifName":"eth0"}`)
 	hourAgo := time.Now().Add(-time.Hour)
 	for _, addr := range []string{"10.1.0.2", "fd00::2", "10.1.0.3", "fd00::3"} {
 		n.age(t, addr, hourAgo)
@@ -170,12 +177,14 @@ func TestUnknownAttachments(t *testing.T) {
 	n.add(t, "a")
 	n.forget(t, "a")
 	all := n.leases(t)
-	require.NoError(t, os.WriteFile(n.path("cache/results/pods-b-eth0"), []byte(`{"kind":"cniCa`), 0o600))
+	n.cache(t, "cache", "pods-b-eth0", `{"kind":"cniCa`)
+	n.cache(t, "foreign", "pods-c-eth0", `{"kind":"x"}`)
 	n.configure(t, "plain", `{"type": "x"}`)
 	n.configure(t, "broken", `{"type": "x", "ipam": {"type": "y", "subnet": "10.1.0.0/24", "quarantine": "x"}}`)
 	for want, args := range map[string][]string{
 		"no such file":                {"-cache", n.path("elsewhere")},
-		"is no attachment of libcni":  {},
+		"b-eth0 is no attachment":     {},
+		"c-eth0 is no attachment":     {"-cache", n.path("foreign")},
 		"read attachments":            {"-attachments", n.path("pods.conflist")},
 		"-conf is missing":            {"-conf", ""},
 		"there are only flags":        {"extra"},
