@@ -2,6 +2,8 @@ package cnitest_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +101,28 @@ func TestParallel(t *testing.T) {
 	require.Contains(t, want, "version/echo broken ")
 	o.Parallel = true
 	require.Equal(t, want, told())
+}
+
+// TestParallelCasesMeet: the first ADD is answered when another case makes one.
+func TestParallelCasesMeet(t *testing.T) {
+	var calls atomic.Int32
+	met := make(chan struct{})
+	waiting := handler{passing(), func(inv cni.Invocation, out []byte, err error) ([]byte, error) {
+		if inv.Command != cni.CommandAdd {
+			return out, err
+		}
+		if calls.Add(1) == 2 {
+			close(met)
+		}
+		select {
+		case <-met:
+			return out, err
+		case <-time.After(30 * time.Second):
+			return nil, errors.New("no other case came")
+		}
+	}}
+	r := examine(t, waiting, cnitest.Options{Run: "^(protocol/result|del/succeeds)$", Timeout: time.Minute, Parallel: true})
+	require.Equal(t, []string{"protocol/result", "del/succeeds"}, verdicts(r, cnitest.Kept))
 }
 
 func TestBudget(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,4 +114,14 @@ func TestCommandToRunAgain(t *testing.T) {
 	o, err = parseOptions([]string{"-plugin", "bridge"}, nil)
 	require.NoError(t, err)
 	require.NotZero(t, o.seed, "one is chosen, to be told")
+}
+
+func TestOptionsOfTheKit(t *testing.T) {
+	o, err := parseOptions([]string{
+		"-plugin", "bridge", "-run", "^del/", "-skip", "x", "-seed", "7", "-timeout", "3s", "-budget", "1m", "-strict", "-parallel",
+	}, nil)
+	require.NoError(t, err)
+	require.Equal(t, cnitest.Options{
+		Run: "^del/", Skip: "x", Seed: 7, Timeout: 3 * time.Second, Budget: time.Minute, Strict: true, Parallel: true,
+	}, o.kit(nil))
 }
