@@ -79,10 +79,14 @@ func (p *probe) onAnother(name string, part func(q *probe)) {
 func (p *probe) killEach(c killedCall) {
 	plan := p.rehearse(c)
 	p.random.Shuffle(len(plan.moments), func(i, k int) { plan.moments[i], plan.moments[k] = plan.moments[k], plan.moments[i] })
+	chosen := plan.moments
+	if p.o.Kills > 0 {
+		chosen = chosen[:min(p.o.Kills, len(chosen))]
+	}
 	var wrong []finding
 	deadline, tried := time.Now().Add(killing), 0
-	for _, m := range plan.moments {
-		if tried == p.o.Kills && tried > 0 || time.Now().After(deadline) || p.ctx.Err() != nil {
+	for _, m := range chosen {
+		if time.Now().After(deadline) || p.ctx.Err() != nil {
 			break
 		}
 		tried++
@@ -92,7 +96,7 @@ func (p *probe) killEach(c killedCall) {
 			}
 		})
 	}
-	if tried < len(plan.moments) && tried != p.o.Kills {
+	if tried < len(chosen) {
 		p.note("%s was killed at %d of %d moments, chosen by the seed: the time for it was over", c.command, tried, len(plan.moments))
 	}
 	p.report(wrong, tried)
