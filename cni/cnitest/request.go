@@ -149,5 +149,8 @@ func (p *probe) gcRequest(valid ...*attachment) *request {
 
 // executable is the file to run for a request.
 func (p *probe) executable(r *request) (string, error) {
-	return find(r.plugin, slices.Concat(p.path, p.target.Path))
+	if path, err := find(r.plugin, p.path); err == nil {
+		return path, nil
+	}
+	return find(r.plugin, p.target.Path)
 }
