@@ -2,6 +2,7 @@ package cnitest_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -97,30 +98,26 @@ func TestBlamesADDForFailing(t *testing.T) {
 	}
 }
 
-// TestBlamesTheSecondDEL: one that fails is no race, and no matter of prevResult.
-func TestBlamesTheSecondDEL(t *testing.T) {
+// TestBlamesDEL: a second one that fails is no race, and no matter of prevResult; what is
+// left of one container is left of many.
+func TestBlamesDEL(t *testing.T) {
 	t.Parallel()
 	testenv.NetAdmin(t)
-	r, err := cnitest.Examine(t.Context(), brokenTarget(t, "chained", "second-del-fails"), cnitest.Options{
-		Run: "^(del/repeated|concurrency/del-of-one|faults/previous-nonsense)$", Seed: 1,
-	})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"del/repeated"}, caught(r))
-	for _, id := range []string{"concurrency/del-of-one", "faults/previous-nonsense"} {
-		assert.Contains(t, skipped(r, id), "see del/repeated", id)
-	}
-}
-
-// TestBlamesDELForLeaving: what it leaves of one container it leaves of many.
-func TestBlamesDELForLeaving(t *testing.T) {
-	t.Parallel()
-	testenv.NetAdmin(t)
-	r, err := cnitest.Examine(t.Context(), brokenTarget(t, "chained", "del-in-namespace-leaves-file"), cnitest.Options{
-		Run: "^(del/leaves-nothing|concurrency/)", Seed: 1,
-	})
-	require.NoError(t, err)
-	assert.Equal(t, []string{"del/leaves-nothing"}, caught(r))
-	for _, id := range []string{"concurrency/del", "concurrency/storm", "concurrency/del-of-one"} {
-		assert.Contains(t, skipped(r, id), "see del/leaves-nothing", id)
+	for fault, c := range map[string]struct {
+		about   string
+		skipped []string
+	}{
+		"second-del-fails":             {"del/repeated", []string{"concurrency/del-of-one", "faults/previous-nonsense"}},
+		"del-in-namespace-leaves-file": {"del/leaves-nothing", []string{"concurrency/del", "concurrency/storm", "concurrency/del-of-one"}},
+	} {
+		t.Run(fault, func(t *testing.T) {
+			run := "^(" + strings.Join(append(c.skipped, c.about), "|") + ")$"
+			r, err := cnitest.Examine(t.Context(), brokenTarget(t, "chained", fault), cnitest.Options{Run: run, Seed: 1})
+			require.NoError(t, err)
+			assert.Equal(t, []string{c.about}, caught(r))
+			for _, id := range c.skipped {
+				assert.Contains(t, skipped(r, id), "see "+c.about, id)
+			}
+		})
 	}
 }
