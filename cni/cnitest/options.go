@@ -21,14 +21,14 @@ type Options struct {
 	Progress  io.Writer     // gets a line before each case; nil: none
 	Strict    bool          // a rule that should be kept is [Broken] like one that must, not [Warned]
 
-	// Kills is at how many moments ADD and DEL are killed, chosen by the seed; default: at
-	// all, as long as it takes no more than ten seconds each.
+	// Kills is at how many moments, at most, ADD and DEL are killed, chosen by the seed;
+	// 0: at all. It ends after ten seconds each in any case, with a note.
 	Kills int
 
-	// Parallel examines cases at once, which takes half the time or less: most of it is
-	// spent waiting for the kernel. It is for plugins that keep all they have in the
-	// namespaces that they are given and in [Placeholder]; whatever else a plugin keeps,
-	// one case finds of another. A target with Dirs is refused.
+	// Parallel examines cases at once, which takes less time on a machine with nothing else
+	// to do: most of it is spent waiting for the kernel. It is for plugins that keep all
+	// they have in the namespaces that they are given and in [Placeholder]; whatever else a
+	// plugin keeps, one case finds of another. A target with Dirs is refused.
 	Parallel bool
 }
 

@@ -18,7 +18,8 @@ const seedVariable = "CNITEST_SEED"
 // with the same seed. One that should be kept is logged, there and in a last line
 // that names them all; "go test" shows what is logged with -v, or when the test fails,
 // which it does for them with [Options.Strict]. Cases that do not apply are skipped with
-// the reason. With [Options.Parallel] the subtests are parallel ones. Unless the options have one, the seed is that of the variable CNITEST_SEED.
+// the reason. With [Options.Parallel] the subtests are parallel ones. Unless the options
+// have one, the seed is that of the variable CNITEST_SEED.
 //
 // Where the test has no right to make network namespaces it is skipped, with CI=true in
 // the environment it fails. It takes its time, so with -short it is skipped in any case.

@@ -12,9 +12,9 @@
 // own; what it mounts is seen by nobody else, and what it starts is ended. (Where a sandbox
 // covers parts of /proc, the processes are those of the machine, and only those in its
 // network namespaces are ended.) Everything else is that of the machine: other directories
-// (a log file, /etc, /tmp), kernel modules, and settings outside net. Root is not needed: the command then takes a user namespace,
-// and the plugin has no more rights than the user. Examine a plugin that you do not trust
-// that way, or on a machine of its own.
+// (a log file, /etc, /tmp), kernel modules, and settings outside net. Root is not needed:
+// the command then takes a user namespace, and the plugin has no more rights than the user.
+// Examine a plugin that you do not trust that way, or on a machine of its own.
 //
 // Package cnitest has the same as a Go test, and what the cases are.
 package main
