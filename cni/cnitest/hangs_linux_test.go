@@ -3,6 +3,7 @@ package cnitest_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,4 +95,15 @@ func TestHangsWhereNothingTellsOfIt(t *testing.T) {
 	assert.Contains(t, skipped(r, "del/repeated"), "needs mute ADD to work, and it hangs: no answer within 500ms")
 	assert.Equal(t, "ADD", strings.Join(calls, " ")[:3])
 	assert.LessOrEqual(t, len(calls), 4, "%v", calls)
+}
+
+// TestHangsAllOfASudden: a call without an answer may be the machine's, three in a row are
+// the plugin's, and then it was not examined in full.
+func TestHangsAllOfASudden(t *testing.T) {
+	t.Parallel()
+	const afterOne = `$([ $CNI_COMMAND = ADD ] && ! mkdir "$0.added" 2>/dev/null && echo ADD)`
+	r, calls := examineMute(t, afterOne, cnitest.Options{Run: "^(protocol/result|del/)"})
+	assert.Contains(t, verdicts(r, cnitest.Kept), "protocol/result")
+	assert.Equal(t, 1, r.Count(cnitest.FailedToRun))
+	assert.Equal(t, []string{"ADD", "ADD", "ADD", "ADD"}, slices.DeleteFunc(calls, func(c string) bool { return c != "ADD" }))
 }
