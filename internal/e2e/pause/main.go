@@ -15,6 +15,7 @@ func main() {
 	signal.Notify(end, syscall.SIGINT, syscall.SIGTERM)
 	child := make(chan os.Signal, 1)
 	signal.Notify(child, syscall.SIGCHLD)
+	reap() // nobody was told of those that ended before
 	for {
 		select {
 		case <-end:
