@@ -116,14 +116,14 @@ func (d *Delegate) try(ctx context.Context, c delegateCall) ([]byte, error) {
 	if fault := pluginNameFault(d.plugin); fault != "" {
 		return nil, Errorf(CodeInvalidConfig, "type of a delegate: %q %s", d.plugin, fault)
 	}
-	if !d.serves(c.command) {
+	if !hasCommand(d.version, c.command) {
 		return nil, nil
 	}
 	out, err := d.execute(ctx, c)
 	if err == nil || !d.negotiate(ctx, c.command, err) {
 		return out, err
 	}
-	if !d.serves(c.command) {
+	if !hasCommand(d.version, c.command) {
 		return nil, nil
 	}
 	return d.execute(ctx, c)

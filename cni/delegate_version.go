@@ -6,13 +6,6 @@ import (
 	"slices"
 )
 
-// serves reports whether the version of the delegate's configuration has the command.
-// Before 1.1.0 nobody can ask a plugin for its status, or to collect garbage.
-func (d *Delegate) serves(command Command) bool {
-	minimum := firstVersionOf(command)
-	return minimum == "" || !slices.Contains(SupportedVersions(), d.version) || atLeast(d.version, minimum)
-}
-
 // negotiate looks for an older version after a delegate refused a command, and
 // reports whether it found one. Asking costs a process, so it is done for a reason
 // only.

@@ -65,7 +65,7 @@ func Example() {
 	// exit code 0
 	// {"cniVersion":"1.1.0","code":7,"msg":"invalid configuration: address=\"fd00::3/64\": is no IPv4 address; use one such as 10.1.2.3/24"}
 	// exit code 1
-	// {"cniVersion":"1.0.0","code":1,"msg":"cniVersion=\"1.0.0\" has no STATUS; it needs 1.1.0 or later"}
+	// {"cniVersion":"1.0.0","code":1,"msg":"config version does not allow STATUS"}
 	// exit code 1
 }
 

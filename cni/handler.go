@@ -68,15 +68,15 @@ func (h handler[C]) request(inv Invocation) (*Request[C], error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVersion(inv.Command, e.version, h.p.Versions); err != nil {
+	log := h.describe(inv.Log, inv, e.network)
+	if err := checkVersion(inv.Command, e.version, h.p.Versions, log); err != nil {
 		return nil, err
 	}
 	r := &Request[C]{
 		Command: inv.Command, ContainerID: inv.ContainerID, IfName: inv.IfName, Path: inv.Path,
 		CNIVersion: e.version, Network: e.network, Type: e.typ, RawConfig: inv.Config, Valid: e.valid,
-		inv: inv, delegates: h.p.Delegates,
+		Log: log, inv: inv, delegates: h.p.Delegates,
 	}
-	r.Log = h.describe(inv.Log, inv, e.network)
 	if r.Args, err = ParseArgs(inv.Args); err != nil {
 		r.Log.Warn("CNI_ARGS is ignored", "error", err) // a DEL; Validate refused the others
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -60,13 +61,19 @@ func TestHandlerConfigurationVersion(t *testing.T) {
 				e := a.failed(t)
 				assert.Equal(t, cni.CodeIncompatibleVersion, e.Code)
 				assert.Equal(t, version, e.CNIVersion)
-				assert.Contains(t, e.Msg, fmt.Sprintf("cniVersion=%q", version))
+				if !slices.Contains(cni.SupportedVersions(), version) {
+					assert.Contains(t, e.Msg, fmt.Sprintf("cniVersion=%q", version))
+					return
+				}
+				assert.Equal(t, "config version does not allow "+command, e.Error(), "the words of skel, to the letter")
+				assert.Contains(t, a.stderr, "command="+command)
+				assert.Contains(t, a.stderr, fmt.Sprintf("cniVersion=%s needed=%q", version, strings.Fields(versions)[0]+" or later"))
 			})
 		}
 	}
 	t.Run("none is 0.1.0", func(t *testing.T) {
 		e := run(testPlugin(), environment("CHECK"), `{"name":"lan"}`).failed(t)
-		assert.Contains(t, e.Msg, `cniVersion="0.1.0" has no CHECK; it needs 0.4.0 or later`)
+		assert.Equal(t, "config version does not allow CHECK", e.Error())
 	})
 }
 

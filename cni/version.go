@@ -3,6 +3,7 @@ package cni
 import (
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"slices"
 )
 
@@ -45,24 +46,31 @@ func atLeast(version, minimum string) bool {
 
 // checkVersion says whether a plugin of the given versions serves the command for
 // a configuration of the given version. DEL is served for every version: an
-// attachment must not outlive the plugin that could remove it.
-func checkVersion(command Command, version string, versions []string) error {
+// attachment must not outlive the plugin that could remove it. What to do about a command
+// that the version does not have is logged.
+func checkVersion(command Command, version string, versions []string, log *slog.Logger) error {
 	if command == CommandDel {
 		return nil
+	}
+	if !hasCommand(version, command) {
+		log.Error("cniVersion is too low for the command", "cniVersion", version, "needed", firstVersionOf(command)+" or later")
+		return Errorf(CodeIncompatibleVersion, "config version does not allow %s", command) // skel's words, which callers compare
 	}
 	if !slices.Contains(versions, version) {
 		return Errorf(CodeIncompatibleVersion, "cniVersion=%q is not supported; use one of %v", version, versions)
 	}
-	minimum := firstVersionOf(command)
-	if minimum != "" && !atLeast(version, minimum) {
-		return Errorf(CodeIncompatibleVersion, "cniVersion=%q has no %s; it needs %s or later", version, command, minimum)
-	}
 	return nil
 }
 
-// firstVersionOf is the version that brought a command, "" for those of always.
+// hasCommand reports whether a version of the specification has the command. One that is
+// not known may have it.
+func hasCommand(version string, command Command) bool {
+	return !slices.Contains(SupportedVersions(), version) || atLeast(version, firstVersionOf(command))
+}
+
+// firstVersionOf is the version that brought a command; ADD and DEL were there always.
 func firstVersionOf(command Command) string {
-	return map[Command]string{CommandCheck: "0.4.0", CommandStatus: "1.1.0", CommandGC: "1.1.0"}[command]
+	return orOldest(map[Command]string{CommandCheck: "0.4.0", CommandStatus: "1.1.0", CommandGC: "1.1.0"}[command])
 }
 
 // versionDocument answers VERSION: the version as it came in, and what is spoken.

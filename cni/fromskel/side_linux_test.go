@@ -70,7 +70,7 @@ func (c call) open(t *testing.T) io.Reader {
 	return dir
 }
 
-// outcome is what a runtime sees of a call, without the wording of errors.
+// outcome is what a runtime sees of a call, without the wording of most errors.
 type outcome struct {
 	exit      int
 	documents int    // on standard output
@@ -79,6 +79,7 @@ type outcome struct {
 	version   string // cniVersion of the last document
 	result    string // the last result document, in one form
 	ran       bool   // whether the callback or function ran
+	words     string // of a command that the version does not have, which callers compare
 }
 
 func outcomeOf(exit int, stdout, stderr []byte) outcome {
@@ -99,6 +100,9 @@ func outcomeOf(exit int, stdout, stderr []byte) outcome {
 		o.version, _ = document["cniVersion"].(string)
 		if code, ok := document["code"]; ok {
 			o.code = fmt.Sprint(code)
+			if text := fmt.Sprint(document["msg"]); strings.HasPrefix(text, "config version does not allow") {
+				o.words = text + fmt.Sprint(document["details"])
+			}
 			continue
 		}
 		if dns, ok := document["dns"].(map[string]any); ok && len(dns) == 0 {
