@@ -22,35 +22,15 @@ type suite struct {
 	pkg    string
 	passed int    // specs, at least, with our executable; some need what a kernel may lack
 	slow   string // regular expression: what waits long, and is left out of a short run
-	except []exception
-	words  string // file in which [checkWords] are replaced by [eitherWord]
 }
-
-// exception is what is known to pass with host-local and not with ours.
-type exception struct {
-	failure *regexp.Regexp // of what ginkgo says
-	reason  string
-}
-
-var refusedDel = exception{
-	regexp.MustCompile(`has room for one address of each family(?s:.*)does not support more than 1 address per family`),
-	"the spec compares the words of the refusal, and wants DEL refused as well; our DEL frees whatever the configuration says",
-}
-
-// The specs compare the words in which CHECK is refused below 0.4.0, which are skel's. Ours
-// say what to do, and may stand there too.
-const (
-	checkWords = `MatchError("config version does not allow CHECK")`
-	eitherWord = `MatchError(SatisfyAny(Equal("config version does not allow CHECK"), ContainSubstring("has no CHECK; it needs 0.4.0 or later")))`
-)
 
 var suites = []suite{
-	{pkg: "plugins/main/bridge", passed: 60, except: []exception{refusedDel}},
+	{pkg: "plugins/main/bridge", passed: 60},
 	{pkg: "plugins/main/dummy"},
 	{pkg: "plugins/main/ipvlan"},
 	{pkg: "plugins/main/macvlan"},
-	{pkg: "plugins/main/ptp", passed: 8, words: "ptp_test.go"},
-	{pkg: "plugins/main/tap", passed: 3, words: "tap_test.go"},
+	{pkg: "plugins/main/ptp", passed: 8},
+	{pkg: "plugins/main/tap", passed: 3},
 	{pkg: "plugins/main/vlan"},
 	{pkg: "plugins/meta/bandwidth", passed: 1},
 	{pkg: "plugins/meta/firewall", passed: 1, slow: "should prevent communication"},
@@ -58,8 +38,8 @@ var suites = []suite{
 	{pkg: "integration", passed: 2, slow: "limits traffic only on the restricted"},
 }
 
-// TestSuites runs the reference repository's suites with our executable under the name
-// host-local. What fails then is run again with the original: a spec that fails with
+// TestSuites runs the reference repository's suites, as they are, with our executable under
+// the name host-local. What fails then is run again with the original: a spec that fails with
 // both needs what this machine lacks.
 func TestSuites(t *testing.T) {
 	testenv.Root(t)
@@ -92,9 +72,6 @@ func newBench(t *testing.T) bench {
 	tests := []string{"test", "-C", module, "-c", "-trimpath", "-o", b.binaries + "/"}
 	for _, s := range suites {
 		tests = append(tests, "./"+s.pkg)
-		if s.words != "" {
-			replaceWords(t, filepath.Join(module, s.pkg, s.words))
-		}
 	}
 	command(t, "go", tests...)
 	peers := testenv.Peers(t, pluginPackages()...)
@@ -107,15 +84,6 @@ func newBench(t *testing.T) bench {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(b.dir, "ours/host-local"), program, 0o755))
 	return b
-}
-
-// replaceWords lets the specs of a file pass with our refusal of CHECK as well.
-func replaceWords(t *testing.T, file string) {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.Contains(t, string(text), checkWords)
-	require.NoError(t, os.WriteFile(file, []byte(strings.ReplaceAll(string(text), checkWords, eitherWord)), 0o644))
 }
 
 // pluginPackages are the programs that the suites execute.
@@ -141,26 +109,15 @@ func (b bench) compare(t *testing.T, s suite) {
 		return
 	}
 	reference := b.run(t, "reference", s, failed)
-	excepted := map[exception]int{}
 	var suspects []string
 	for _, name := range failed {
 		theirs, ran := reference[name]
 		require.True(t, ran, "the reference did not run %q", name)
-		if !theirs.passed() {
-			continue
-		}
-		message := ours[name].Failure.Message
-		if i := slices.IndexFunc(s.except, func(e exception) bool { return e.failure.MatchString(message) }); i >= 0 {
-			excepted[s.except[i]]++
-		} else {
+		if theirs.passed() {
 			suspects = append(suspects, name)
 		}
 	}
 	b.retry(t, s, suspects)
-	for _, e := range s.except {
-		assert.NotZero(t, excepted[e], "no spec is this exception any more, remove it: %s", e.reason)
-		t.Logf("%d specs are an exception: %s", excepted[e], e.reason)
-	}
 	t.Logf("%d specs pass, %d pass with neither", len(ours)-len(failed), len(reference.failed()))
 }
 

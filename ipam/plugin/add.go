@@ -14,7 +14,11 @@ func (s server) add(ctx context.Context, r *cni.Request[Config]) (*cni.Result, e
 	if err != nil {
 		return nil, err
 	}
-	if err := checkCount(r.CNIVersion, sets); err != nil {
+	if len(sets) == 0 {
+		return nil, &cni.FieldError{Key: "ipam.ranges", Reason: "there is no range to take an address from",
+			Fix: `add "subnet" or "ranges" to ipam, or pass the capability ipRanges`}
+	}
+	if err := checkFamilies(r, sets); err != nil {
 		return nil, err
 	}
 	opts, err := options(r)
@@ -91,25 +95,4 @@ func frame(c Config) (*cni.Result, error) {
 		}
 	}
 	return result, nil
-}
-
-// checkCount refuses what an ADD cannot answer: no range at all, or more addresses
-// than a result of an old version has places for.
-func checkCount(version string, sets []ipam.RangeSet) error {
-	if len(sets) == 0 {
-		return &cni.FieldError{Key: "ipam.ranges", Reason: "there is no range to take an address from",
-			Fix: `add "subnet" or "ranges" to ipam, or pass the capability ipRanges`}
-	}
-	if version != "0.1.0" && version != "0.2.0" {
-		return nil
-	}
-	perFamily := map[bool]int{}
-	for _, s := range sets {
-		is4 := s[0].Start.Is4()
-		if perFamily[is4]++; perFamily[is4] > 1 {
-			return &cni.FieldError{Key: "cniVersion", Value: version, Reason: "has room for one address of each family",
-				Fix: "use 0.3.0 or later, or one range set for each family"}
-		}
-	}
-	return nil
 }

@@ -137,6 +137,14 @@ var differences = []difference{
 		},
 	},
 	{
+		"A refused DEL frees all the same",
+		"Before CNI 0.3.0 a result has places for one address of each family. With more range sets of one, host-local refuses ADD and DEL alike, and a container that was attached before somebody edited the file keeps its addresses. " +
+			"DEL of ours frees them first, and then fails in the same words: the network cannot attach anything until somebody changes the file.",
+		func(o observed) bool {
+			return o.command == cni.CommandDel && o.theirs.answer == "error" && o.ours.answer == "error"
+		},
+	},
+	{
 		"GC leaves alone what is no lease",
 		"host-local removes every regular file of the directory but its own two kinds. Ours removes files that are named after an address.",
 		func(o observed) bool { return o.command == cni.CommandGC && o.setup.name == "a file that is no lease" },

@@ -83,12 +83,20 @@ func report(err error) error {
 // server has the functions of a plugin over an allocator.
 type server struct{ open Open }
 
+// del frees what the owner holds, whatever is configured. Only then does it report what
+// host-local refuses to do anything for.
 func (s server) del(ctx context.Context, r *cni.Request[Config]) error {
 	a, err := s.open(r, nil)
 	if err != nil {
 		return err
 	}
-	return a.Release(ctx, owner(r))
+	if err := a.Release(ctx, owner(r)); err != nil {
+		return err
+	}
+	if sets, err := r.Config.RangeSets(); err == nil { // bad ranges are no reason to fail
+		return checkFamilies(r, sets)
+	}
+	return nil
 }
 
 func (s server) gc(ctx context.Context, r *cni.Request[Config]) error {

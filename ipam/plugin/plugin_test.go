@@ -52,6 +52,44 @@ func TestDel(t *testing.T) {
 	})
 }
 
+// With more addresses of a family than a result of the version has places for, ADD is
+// refused in host-local's words, and so is DEL: but what is held is free by then.
+func TestTooManyForOldVersions(t *testing.T) {
+	for version, more := range map[string]bool{"0.1.0": true, "0.2.0": true, "0.3.0": false} {
+		for name, c := range map[string]struct {
+			ipam, other string
+			more        bool
+		}{
+			"two of IPv4":        {`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"10.2.0.0/24"}]]`, `"x":1`, true},
+			"two of IPv6":        {`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"fd00::/64"}],[{"subnet":"fd01::/64"}]]`, `"x":1`, true},
+			"one of the runtime": {`"subnet":"10.1.0.0/24"`, `"runtimeConfig":{"ipRanges":[[{"subnet":"10.2.0.0/24"}]]}`, true},
+			"one of each":        {dualStack, `"x":1`, false},
+			"two ranges of one":  {`"ranges":[[{"subnet":"10.1.0.0/24"},{"subnet":"10.2.0.0/24"}]]`, `"x":1`, false},
+			"unusable":           {`"ranges":[[{"subnet":"10.1.0.0/24"}],[{"subnet":"x"}]]`, `"x":1`, false},
+		} {
+			t.Run(version+" "+name, func(t *testing.T) {
+				n := newNetwork(t)
+				n.add(t, "a", n.config(dualStack))
+				n.add(t, "b", n.config(dualStack))
+				n.version = version
+				err := n.do(t, cni.CommandDel, "a", n.config(c.ipam, c.other))
+				assert.Equal(t, []string{"10.1.0.3", "fd00:1::3"}, n.leases(t), "nothing leaks")
+				if !more || !c.more {
+					require.NoError(t, err)
+					return
+				}
+				requireCode(t, cni.CodeInvalidConfig, err)
+				refusal := "CNI version " + version + " does not support more than 1 address per family"
+				assert.EqualError(t, err, refusal)
+				_, err = n.call(t, cni.CommandAdd, "a", n.config(c.ipam, c.other))
+				requireCode(t, cni.CodeInvalidConfig, err)
+				assert.EqualError(t, err, refusal)
+				assert.Len(t, n.leases(t), 2)
+			})
+		}
+	}
+}
+
 func TestCheck(t *testing.T) {
 	n := newNetwork(t)
 	prev := `"prevResult":{"cniVersion":"1.1.0","ips":[{"address":"10.1.0.2/24"},{"address":"fd00:1::2/64"},{"address":"192.0.2.1/32"}]}`
