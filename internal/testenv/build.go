@@ -14,10 +14,11 @@ import (
 // the executable. pkg is an import path, or relative to the test's directory. The
 // executable is kept in the user's cache directory, where the go command sees for
 // itself what is up to date: only the first build of a version links, whichever test
-// process asks.
+// process asks, and nobody sees a program that is being written.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
-	dir := buildDir(t, pkg)
+	dir, done := buildDir(t, pkg)
+	defer done()
 	build := exec.Command(Tool(t, "go"), "build", "-o", dir+string(filepath.Separator), pkg)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
@@ -35,7 +36,8 @@ func Build(t testing.TB, pkg string) string {
 // as [Build] keeps what it builds.
 func Peers(t testing.TB, pkgs ...string) string {
 	t.Helper()
-	dir := buildDir(t, "peers "+strings.Join(pkgs, " "))
+	dir, done := buildDir(t, "peers "+strings.Join(pkgs, " "))
+	defer done()
 	args := append([]string{"build", "-C", filepath.Join(moduleRoot(t), "internal", "peers"), "-o", dir + string(filepath.Separator)}, pkgs...)
 	build := exec.Command(Tool(t, "go"), args...)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOTOOLCHAIN=auto") // they may need a newer Go
@@ -63,8 +65,11 @@ func moduleRoot(t testing.TB) string {
 	}
 }
 
-// buildDir is the directory that holds the executable of pkg and nothing else.
-func buildDir(t testing.TB, pkg string) string {
+// buildDir is the directory that holds the executable of pkg and nothing else. It is the
+// caller's alone until done: the go command makes temporary files beside the executable,
+// and of two that link at once the second replaces what the first has made, which may run
+// by then.
+func buildDir(t testing.TB, pkg string) (dir string, done func()) {
 	t.Helper()
 	cwd, err := os.Getwd()
 	if err != nil {
@@ -75,9 +80,12 @@ func buildDir(t testing.TB, pkg string) string {
 		cache = os.TempDir()
 	}
 	key := sha256.Sum256([]byte(cwd + "\x00" + pkg))
-	dir := filepath.Join(cache, "cnikit", "testenv", hex.EncodeToString(key[:8]))
+	dir = filepath.Join(cache, "cnikit", "testenv", hex.EncodeToString(key[:8]))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatalf("build %s: %v", pkg, err)
 	}
-	return dir
+	if done, err = lock(dir); err != nil {
+		t.Fatalf("build %s: %v", pkg, err)
+	}
+	return dir, done
 }

@@ -45,7 +45,9 @@ func Need(t testing.TB, what string, err error) {
 // builds.
 func BuildTest(t testing.TB) string {
 	t.Helper()
-	path := filepath.Join(buildDir(t, "test binary"), "tests")
+	dir, done := buildDir(t, "test binary")
+	defer done()
+	path := filepath.Join(dir, "tests")
 	build := exec.Command(Tool(t, "go"), "test", "-c", "-o", path, ".")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := build.CombinedOutput()

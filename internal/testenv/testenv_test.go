@@ -144,6 +144,31 @@ func TestBuild(t *testing.T) {
 	assert.True(t, os.SameFile(info, again), "linked again though nothing changed")
 }
 
+// TestBuildAtOnce: whoever has the executable may run it while others ask for it.
+func TestBuildAtOnce(t *testing.T) {
+	path := testenv.Build(t, "./testdata/hello")
+	for range 3 {
+		require.NoError(t, os.Remove(path))
+		built := make([]os.FileInfo, 8)
+		t.Run("a program", func(t *testing.T) {
+			for i := range built {
+				t.Run("", func(t *testing.T) {
+					t.Parallel()
+					out, err := exec.Command(testenv.Build(t, "./testdata/hello")).Output()
+					require.NoError(t, err)
+					assert.Equal(t, "hello", string(out))
+					built[i], err = os.Stat(path)
+					require.NoError(t, err)
+				})
+			}
+		})
+		for _, info := range built {
+			require.NotNil(t, info)
+			assert.True(t, os.SameFile(built[0], info), "it is built once")
+		}
+	}
+}
+
 func TestPeers(t *testing.T) {
 	dir := testenv.Peers(t, "github.com/containernetworking/plugins/plugins/main/loopback")
 	entries, err := os.ReadDir(dir)
