@@ -11,10 +11,11 @@ import (
 // largestPing is the largest packet that LargestPacket tries: the limit of IPv4.
 const largestPing = 65535
 
-// tryTimeout is how long a packet of one size may take; a size is given up after
-// sizeTries.
+// tryTimeout is how long a packet of one size may take, or slack times as long as a small
+// one takes, whichever is longer; a size is given up after sizeTries.
 const (
 	tryTimeout = 300 * time.Millisecond
+	slack      = 20
 	sizeTries  = 3
 )
 
@@ -30,13 +31,18 @@ func (n *Namespace) LargestPacket(ctx context.Context, to netip.Addr, guess int)
 	if _, err := n.Ping(ctx, Ping{To: to, Size: low, DontFragment: true}); err != nil {
 		return 0, fmt.Errorf("measure largest packet: %w", err)
 	}
-	return largest(low, high, guess, func(size int) (bool, error) { return n.passes(ctx, to, size) })
+	ping := func(size int, timeout time.Duration) (time.Duration, error) {
+		return n.Ping(ctx, Ping{To: to, Size: size, DontFragment: true, Timeout: timeout})
+	}
+	return largest(low, high, guess, func(size int) (bool, error) { return passes(size, low, ping) })
 }
 
-// passes tries one size.
-func (n *Namespace) passes(ctx context.Context, to netip.Addr, size int) (bool, error) {
+// passes tries one size. How long it waits for an answer follows from how long one takes
+// to a packet of a size that passes: a busy machine loses nothing, it is slow.
+func passes(size, small int, ping func(size int, timeout time.Duration) (time.Duration, error)) (bool, error) {
+	timeout := tryTimeout
 	for range sizeTries {
-		_, err := n.Ping(ctx, Ping{To: to, Size: size, DontFragment: true, Timeout: tryTimeout})
+		_, err := ping(size, timeout)
 		switch {
 		case err == nil:
 			return true, nil
@@ -45,6 +51,11 @@ func (n *Namespace) passes(ctx context.Context, to netip.Addr, size int) (bool, 
 		case !errors.Is(err, ErrNoReply):
 			return false, err
 		}
+		took, err := ping(small, slack*timeout)
+		if err != nil && !errors.Is(err, ErrNoReply) {
+			return false, err
+		}
+		timeout = max(timeout, slack*took)
 	}
 	return false, nil
 }

@@ -1,8 +1,10 @@
 package cnitest
 
 import (
+	"errors"
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -38,6 +40,42 @@ func TestIsReply(t *testing.T) {
 				packet[0], packet[ipv4Header] = 0x45, reply4
 			}
 			require.Equal(t, c.want, isReply(c.change(packet), asked, c.ipv4))
+		})
+	}
+}
+
+// TestPassesOnABusyMachine: what takes its time is not lost, and what is lost is given up.
+func TestPassesOnABusyMachine(t *testing.T) {
+	broken := errors.New("broken")
+	for name, c := range map[string]struct {
+		takes time.Duration // each answer
+		lost  int           // from this size on
+		err   error
+		want  bool
+	}{
+		"at once":      {time.Millisecond, 1500, ErrNoReply, true},
+		"slow":         {500 * time.Millisecond, 1500, ErrNoReply, true},
+		"lost":         {time.Millisecond, 1400, ErrNoReply, false},
+		"lost, slowly": {500 * time.Millisecond, 1400, ErrNoReply, false},
+		"too big":      {time.Millisecond, 1400, ErrTooBig, false},
+		"broken":       {time.Millisecond, 1400, broken, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := passes(1400, 28, func(size int, timeout time.Duration) (time.Duration, error) {
+				switch {
+				case size >= c.lost:
+					return 0, c.err
+				case c.takes > timeout:
+					return 0, ErrNoReply
+				}
+				return c.takes, nil
+			})
+			require.Equal(t, c.want, got)
+			if errors.Is(c.err, broken) {
+				require.ErrorIs(t, err, broken)
+			} else {
+				require.NoError(t, err)
+			}
 		})
 	}
 }
