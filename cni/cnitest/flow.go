@@ -15,7 +15,10 @@ const (
 	// messageSize is the size of one message in bytes; it starts with its number.
 	messageSize = 64
 	// drain is how long [Flow.Run] waits for the last answers.
-	drain = 2 * time.Second
+	drain = 5 * time.Second
+	// connecting is how long a stream may take to be opened: the kernel repeats a request
+	// that is lost after one second, and after two more.
+	connecting = 30 * time.Second
 )
 
 // Flow sends numbered messages from one namespace to an echo server in another at a
@@ -54,7 +57,7 @@ func (r FlowReport) String() string {
 	return text
 }
 
-// Run sends one message each interval until ctx ends, waits up to two seconds for the
+// Run sends one message each interval until ctx ends, waits up to five seconds for the
 // answers that are still missing, closes the flow and returns the final report. A TCP
 // stream that breaks ends Run early. It runs goroutines and none is left when it
 // returns.

@@ -63,7 +63,7 @@ func newFlow(conn net.Conn, interval time.Duration, serve, closeBoth func()) *Fl
 
 // dial connects from inside the namespace.
 func (n *Namespace) dial(ctx context.Context, network string, to net.Addr) (net.Conn, error) {
-	dialer := net.Dialer{Timeout: drain, KeepAlive: -1}
+	dialer := net.Dialer{Timeout: connecting, KeepAlive: -1}
 	var conn net.Conn
 	err := n.Do(func() (err error) {
 		conn, err = dialer.DialContext(ctx, network, to.String())

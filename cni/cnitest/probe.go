@@ -180,17 +180,19 @@ func (p *probe) vanish(a *attachment) {
 	}
 	p.can(os.Remove(a.netns))
 	p.can(p.node.withConn(func(c *nl.Conn) error {
-		for deadline := time.Now().Add(vanishing); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-			if !slices.ContainsFunc(ends, func(index int) bool { _, err := c.LinkByIndex(index); return err == nil }) {
-				break
+		there := func(index int) bool { _, err := c.LinkByIndex(index); return err == nil }
+		for deadline := time.Now().Add(vanishing); slices.ContainsFunc(ends, there); time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				return fmt.Errorf("the namespace of a container is not gone after %s; see what holds it, a mount or a process", vanishing)
 			}
 		}
 		return nil
 	}))
 }
 
-// vanishing is how long the kernel may take to remove a namespace.
-const vanishing = 5 * time.Second
+// vanishing is how long the kernel may take to remove a namespace. One thread of it
+// removes those of the whole machine.
+const vanishing = 30 * time.Second
 
 // add runs ADD, after the plugins before the one under test.
 func (p *probe) add(a *attachment) reply {

@@ -9,7 +9,7 @@ import (
 )
 
 // killed is how long a process may take to go after SIGKILL.
-const killed = 5 * time.Second
+const killed = 30 * time.Second
 
 // end signals through pidfds, so that a recycled PID is never hit.
 func (n *Namespace) end(processes []Process, grace time.Duration) error {
