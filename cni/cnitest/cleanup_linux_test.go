@@ -83,11 +83,11 @@ func TestKillsOfAPluginThatHangs(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "hanging"), []byte(hanging), 0o755))
 	report, err := cnitest.Examine(t.Context(), cnitest.Target{
 		Config: []byte(`{"name": "net", "type": "hanging"}`), Path: []string{dir},
-	}, cnitest.Options{Run: "^faults/killed-add$", Timeout: 100 * time.Millisecond})
+	}, cnitest.Options{Run: "^faults/killed-add$", Timeout: busy})
 	require.NoError(t, err)
 	require.Len(t, report.Outcomes, 1)
 	require.Equal(t, cnitest.Skipped, report.Outcomes[0].Verdict, report.Outcomes[0].Reason)
-	require.Contains(t, report.Outcomes[0].Reason, "no answer within 300ms")
+	require.Contains(t, report.Outcomes[0].Reason, "no answer within 6s")
 }
 
 // TestSpecialFilesOfAPlugin: whoever reads a FIFO may wait for ever.
@@ -100,7 +100,7 @@ func TestSpecialFilesOfAPlugin(t *testing.T) {
 	defer listener.Close()
 	const plain = "#!/bin/sh\n" + `[ $CNI_COMMAND = DEL ] || echo '{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"], "ips": []}'` + "\n"
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "plain"), []byte(plain), 0o755))
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	done := make(chan *cnitest.Report, 1)
 	go func() {

@@ -58,7 +58,7 @@ func newPair(t *testing.T, mtu int) (a, b *cnitest.Namespace) {
 func awaitAddress(t *testing.T, n *cnitest.Namespace, addr netip.Addr, dev string) {
 	t.Helper()
 	route := fmt.Sprintf("route ipv6 %s/128 dev %s type 2", addr, dev)
-	require.Eventually(t, func() bool { return strings.Contains(look(t, n).String(), route) }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return strings.Contains(look(t, n).String(), route) }, time.Minute, time.Millisecond)
 }
 
 // bothFamilies runs a test for each address of the second member.

@@ -90,6 +90,7 @@ type exam struct {
 	version  string // of the requests, unless a case chooses another
 	seed     uint64
 	ends     time.Time // zero: no budget
+	killing  time.Duration
 	count    atomic.Int64
 	hangs    hangs
 
@@ -113,7 +114,7 @@ func newExam(ctx context.Context, target Target, o Options) (*exam, error) {
 		return nil, fmt.Errorf("examine plugin: option Parallel: cases share the directories %s; leave one of the two out, or have the configuration name %s",
 			strings.Join(t.Dirs, ", "), Placeholder)
 	}
-	x := &exam{target: t, net: net, o: o, seed: o.Seed}
+	x := &exam{target: t, net: net, o: o, seed: o.Seed, killing: defaultKilling}
 	if x.seed == 0 {
 		x.seed = rand.Uint64()
 	}

@@ -205,7 +205,7 @@ func TestEndlessPlugin(t *testing.T) {
 		require.NoError(t, s.Install(dir, "endless"))
 		return cnitest.Target{Config: []byte(`{"type": "endless"}`), Path: []string{dir}}
 	}
-	o := cnitest.Options{Run: "^protocol/result$", Timeout: 500 * time.Millisecond}
+	o := cnitest.Options{Run: "^protocol/result$", Timeout: busy}
 	printing := cnitest.Reply{First: "yes", Stdout: "{}"}
 	r, err := cnitest.Examine(t.Context(), target(printing, cnitest.Reply{}), o)
 	require.NoError(t, err)
@@ -213,5 +213,5 @@ func TestEndlessPlugin(t *testing.T) {
 	require.Contains(t, r.Outcomes[0].Seen, "no answer within")
 
 	_, err = cnitest.Examine(t.Context(), target(cnitest.Reply{}, cnitest.Reply{Delay: time.Hour}), o)
-	require.ErrorContains(t, err, "VERSION got no answer within 500ms")
+	require.ErrorContains(t, err, "VERSION got no answer within 2s")
 }

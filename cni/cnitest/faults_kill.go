@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// killing is how long one case may go on to kill. The moments come in a random order,
-	// so that those that were reached are spread over all.
-	killing = 10 * time.Second
+	// defaultKilling is how long one case may go on to kill. The moments come in a random
+	// order, so that those that were reached are spread over all.
+	defaultKilling = 10 * time.Second
 	// timedKills is how many kills there are where they cannot be aimed.
 	timedKills = 24
 	// tracedTimeout is how much longer a call may take under ptrace.
@@ -84,7 +84,7 @@ func (p *probe) killEach(c killedCall) {
 		chosen = chosen[:min(p.o.Kills, len(chosen))]
 	}
 	var wrong []finding
-	deadline, tried := time.Now().Add(killing), 0
+	deadline, tried := time.Now().Add(p.killing), 0
 	for _, m := range chosen {
 		if time.Now().After(deadline) || p.ctx.Err() != nil {
 			break

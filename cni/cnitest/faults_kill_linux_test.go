@@ -37,32 +37,41 @@ esac
 	}
 }
 
-// outcome runs one case.
-func outcome(t *testing.T, target Target, id string) Outcome {
+// outcome runs one case, which kills at all moments however long that takes.
+func outcome(t *testing.T, target Target, o Options) Outcome {
 	t.Helper()
-	r, err := Examine(t.Context(), target, Options{Run: "^" + id + "$", Seed: 1})
+	o.Seed, o.Timeout = 1, time.Minute
+	x, err := newExam(t.Context(), target, o)
 	require.NoError(t, err)
-	require.Len(t, r.Outcomes, 1)
-	require.Empty(t, r.Notes)
-	return r.Outcomes[0]
+	defer x.close()
+	x.killing = 5 * time.Minute
+	outcomes := x.runAll(t.Context())
+	require.Len(t, outcomes, 1)
+	require.Empty(t, x.notes)
+	return outcomes[0]
 }
+
+var (
+	killsADD = Options{Run: "^faults/killed-add$"}
+	killsDEL = Options{Run: "^faults/killed-del$"}
+)
 
 func TestKilledADD(t *testing.T) {
 	t.Parallel()
 	const add = "echo ID >DIR/new-ID; mv DIR/new-ID DIR/ID"
-	o := outcome(t, filing(t, add, "rm -f DIR/ID DIR/new-ID"), "faults/killed-add")
+	o := outcome(t, filing(t, add, "rm -f DIR/ID DIR/new-ID"), killsADD)
 	require.Equal(t, Kept, o.Verdict, o.Seen)
 
-	o = outcome(t, filing(t, add, "rm -f DIR/ID"), "faults/killed-add")
+	o = outcome(t, filing(t, add, "rm -f DIR/ID"), killsADD)
 	require.Equal(t, Warned, o.Verdict)
 	require.Contains(t, o.Seen, ": write ", "killed between the creation of the file and the write to it")
 	require.Contains(t, o.Seen, "(change 2 of 3), and likewise at 1 more moments: after DEL there is left", "and before it is renamed")
 	require.Contains(t, o.Seen, "/new-")
 
-	o = outcome(t, filing(t, "set -C; echo ID >DIR/new-ID || exit 1; mv DIR/new-ID DIR/ID", "rm -f DIR/ID"), "faults/killed-add")
+	o = outcome(t, filing(t, "set -C; echo ID >DIR/new-ID || exit 1; mv DIR/new-ID DIR/ID", "rm -f DIR/ID"), killsADD)
 	require.Equal(t, Warned, o.Verdict, "the second ADD is refused")
 
-	o = outcome(t, filing(t, add, "rm DIR/ID"), "faults/killed-add")
+	o = outcome(t, filing(t, add, "rm DIR/ID"), killsADD)
 	require.Contains(t, o.Seen, "(change 1 of 3), and likewise at 2 more moments: DEL fails: exit status 1")
 }
 
@@ -72,10 +81,8 @@ func TestKills(t *testing.T) {
 	t.Parallel()
 	count := filepath.Join(t.TempDir(), "count")
 	target := filing(t, "echo ID >DIR/new-ID; mv DIR/new-ID DIR/ID", "rm -f DIR/ID DIR/new-ID; echo >>"+count)
-	r, err := Examine(t.Context(), target, Options{Run: "^faults/killed-add$", Seed: 1, Kills: 2})
-	require.NoError(t, err)
-	require.Equal(t, Kept, r.Outcomes[0].Verdict, r.Outcomes[0].Seen)
-	require.Empty(t, r.Notes, "it was asked for")
+	o := outcome(t, target, Options{Run: killsADD.Run, Kills: 2}) // with no note: it was asked for
+	require.Equal(t, Kept, o.Verdict, o.Seen)
 	dels, err := os.ReadFile(count)
 	require.NoError(t, err)
 	require.Len(t, dels, 1+2*2)
@@ -84,10 +91,10 @@ func TestKills(t *testing.T) {
 func TestKilledDEL(t *testing.T) {
 	t.Parallel()
 	const add = "touch DIR/lease-ID DIR/ID"
-	o := outcome(t, filing(t, add, "[ -e DIR/ID ] && rm -f DIR/lease-ID; rm -f DIR/ID"), "faults/killed-del")
+	o := outcome(t, filing(t, add, "[ -e DIR/ID ] && rm -f DIR/lease-ID; rm -f DIR/ID"), killsDEL)
 	require.Equal(t, Kept, o.Verdict, o.Seen)
 
-	o = outcome(t, filing(t, add, "[ -e DIR/ID ] && rm DIR/ID && rm DIR/lease-ID; exit 0"), "faults/killed-del")
+	o = outcome(t, filing(t, add, "[ -e DIR/ID ] && rm DIR/ID && rm DIR/lease-ID; exit 0"), killsDEL)
 	require.Equal(t, Warned, o.Verdict)
 	require.Regexp(t, `^killed before rm: remove .*/lease-[0-9a-f]+ \(change 2 of 2\): after DEL there is left`, o.Seen)
 }
@@ -95,7 +102,7 @@ func TestKilledDEL(t *testing.T) {
 // TestKilledWithoutTracing is what is done where ptrace is refused.
 func TestKilledWithoutTracing(t *testing.T) {
 	t.Parallel()
-	x, err := newExam(t.Context(), filing(t, "sleep 0.2; touch DIR/ID; sleep 1000", "rm -f DIR/ID"), Options{Seed: 1})
+	x, err := newExam(t.Context(), filing(t, "touch DIR/ID; sleep 1000", "rm -f DIR/ID"), Options{Seed: 1})
 	require.NoError(t, err)
 	defer x.close()
 	p, err := x.probe(t.Context(), "timed")
@@ -103,8 +110,8 @@ func TestKilledWithoutTracing(t *testing.T) {
 	defer p.close()
 	a := p.container()
 	before := p.look(a)
-	f := p.kill(p.request(cni.CommandAdd, a), killPlan{}, killMoment{delay: time.Second})
-	require.Equal(t, "killed 1s after its start", f.when)
+	f := p.kill(p.request(cni.CommandAdd, a), killPlan{}, killMoment{delay: 3 * time.Second}) // it has begun by then
+	require.Equal(t, "killed 3s after its start", f.when)
 	require.NotEmpty(t, before.Diff(p.look(a)))
 	left, err := p.node.Processes()
 	require.NoError(t, err)

@@ -40,7 +40,7 @@ func start(t *testing.T, open opener, a, b *cnitest.Namespace, to netip.Addr) ru
 func (r running) more(t *testing.T, count int) {
 	t.Helper()
 	until := r.Report().Back + count
-	require.Eventually(t, func() bool { return r.Report().Back >= until }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return r.Report().Back >= until }, time.Minute, time.Millisecond)
 }
 
 func (r running) end() cnitest.FlowReport {
@@ -65,7 +65,7 @@ func TestFlow(t *testing.T) {
 					require.Eventually(t, func() bool {
 						const condition = 1 // runs in a goroutine too
 						return runtime.NumGoroutine()-condition <= before
-					}, time.Second, time.Millisecond, "no goroutine is left")
+					}, time.Minute, time.Millisecond, "no goroutine is left")
 				})
 			})
 		})
@@ -74,7 +74,7 @@ func TestFlow(t *testing.T) {
 		flow := start(t, cnitest.OpenUDP, a, b, second)
 		run(t, b, "ip", "link", "set", "eth0", "down")
 		sent := flow.Report().Sent
-		require.Eventually(t, func() bool { return flow.Report().Sent > sent+20 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return flow.Report().Sent > sent+20 }, time.Minute, time.Millisecond)
 		run(t, b, "ip", "link", "set", "eth0", "up")
 		flow.more(t, 20)
 		report := flow.end()
@@ -86,7 +86,7 @@ func TestFlow(t *testing.T) {
 		flow := start(t, cnitest.OpenTCP, a, b, second)
 		run(t, b, "ip", "link", "set", "eth0", "down")
 		sent := flow.Report().Sent
-		require.Eventually(t, func() bool { return flow.Report().Sent > sent+20 }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return flow.Report().Sent > sent+20 }, time.Minute, time.Millisecond)
 		run(t, b, "ip", "link", "set", "eth0", "up")
 		flow.more(t, 20)
 		report := flow.end()

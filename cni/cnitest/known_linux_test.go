@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,7 +50,7 @@ func TestKnownFaults(t *testing.T) {
 				testenv.Tool(t, p.tool)
 			}
 			report, err := cnitest.Examine(t.Context(), p.target(t, path), cnitest.Options{
-				Run: "^" + regexp.QuoteMeta(f.id) + "$", Seed: 1,
+				Run: "^" + regexp.QuoteMeta(f.id) + "$", Seed: 1, Timeout: time.Minute, // the machine may be busy
 			})
 			require.NoError(t, err)
 			require.Len(t, report.Outcomes, 1)

@@ -10,7 +10,8 @@ import (
 	"github.com/cnikit/cnikit/cni"
 )
 
-// overlap is how long a call takes so that others meet it.
+// overlap is how long a call takes so that others meet it. Those that are made at once
+// begin one after the other on a machine that has other things to do.
 const overlap = 100 * time.Millisecond
 
 func concurrencyFaults() map[string]fault {
@@ -21,7 +22,7 @@ func concurrencyFaults() map[string]fault {
 				return nil, cni.Errorf(cni.CodeTryAgain, "another ADD is going on")
 			}
 			defer func() { _ = os.Remove(lock.Name()) }()
-			time.Sleep(overlap)
+			time.Sleep(5 * overlap)
 			return next(inv)
 		}),
 		"del-of-many": around("chained", cni.CommandDel, func(inv cni.Invocation, next serve) ([]byte, error) {
@@ -52,7 +53,7 @@ func meet(inv cni.Invocation, what string) {
 		return // no namespace, and so no directory of the case
 	}
 	defer func() { _, _ = mark.Close(), os.Remove(mark.Name()) }()
-	for range 50 {
+	for range 150 {
 		if calls, _ := filepath.Glob(filepath.Join(dir, what+"*")); len(calls) > 1 {
 			time.Sleep(overlap)
 			return

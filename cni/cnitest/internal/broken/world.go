@@ -198,7 +198,7 @@ func delegateFaults() map[string]fault {
 			return out, err
 		}),
 		"impatient": {on: "bridge", delegate: func(ctx context.Context, plugin string, inv cni.Invocation, next cni.Executor) ([]byte, error) {
-			ctx, cancel := context.WithTimeout(ctx, time.Second)
+			ctx, cancel := context.WithTimeout(ctx, 1900*time.Millisecond) // the slow one takes two seconds
 			defer cancel()
 			return next.Execute(ctx, plugin, inv)
 		}},
