@@ -225,7 +225,7 @@ func noThreadStrays(t *testing.T, home uint64) {
 			link, err := os.Readlink(thread)
 			return err == nil && link != fmt.Sprintf("net:[%d]", home)
 		})
-	}, 5*time.Second, 5*time.Millisecond, "a thread that serves others is in another namespace")
+	}, time.Minute, 5*time.Millisecond, "a thread that serves others is in another namespace")
 }
 
 // A thread that entered a namespace and cannot come back must not serve others.
