@@ -43,7 +43,7 @@ func TestExecBusy(t *testing.T) {
 		assert.Equal(t, cni.CodeTryAgain, cni.AsError(err).Code)
 	})
 	t.Run("not beyond the context", func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond) // tries last a second
+		ctx, cancel := context.WithTimeout(context.Background(), 900*time.Millisecond) // tries last a second
 		defer cancel()
 		_, err := cni.Exec{}.Execute(ctx, "p", invocation(cni.CommandDel, dir))
 		assert.ErrorIs(t, err, context.DeadlineExceeded)
@@ -64,7 +64,7 @@ func TestExecDiesWithItsParent(t *testing.T) {
 	require.Error(t, cmd.Wait())
 	left := listed(t, pids)
 	require.Len(t, left, 1)
-	if !assert.Eventually(t, func() bool { return gone(left[0]) }, 5*time.Second, 10*time.Millisecond, "the delegate goes on") {
+	if !assert.Eventually(t, func() bool { return gone(left[0]) }, patience, 10*time.Millisecond, "the delegate goes on") {
 		_ = syscall.Kill(left[0], syscall.SIGKILL)
 	}
 }

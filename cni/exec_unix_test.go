@@ -22,6 +22,10 @@ import (
 	"github.com/cnikit/cnikit/cni"
 )
 
+// patience is how long a test waits for what takes a moment, or for the rest of what must
+// not take for ever.
+const patience = 30 * time.Second
+
 // script makes an executable shell script and returns its directory.
 func script(t *testing.T, name, body string) string {
 	t.Helper()
@@ -209,26 +213,26 @@ func TestExecContext(t *testing.T) {
 	// Each script writes its process ID, and those of its children, into the file $PIDS,
 	// and opens $READY when it wants to be cancelled.
 	const wait = `: >$READY; while :; do sleep 0.05; done`
+	const long, short = time.Minute, 200 * time.Millisecond
 	for name, c := range map[string]struct {
 		body  string
 		grace time.Duration
-		most  time.Duration // after the end of the context
 		want  string
 	}{
 		"SIGTERM is enough for most": {
-			`echo $$ >>$PIDS; ` + wait, 5 * time.Second, 2 * time.Second, "signal: terminated",
+			`echo $$ >>$PIDS; ` + wait, long, "signal: terminated",
 		},
 		"SIGTERM lets the plugin report": {
-			`trap 'echo "{\"code\":11,\"msg\":\"unwound\"}"; exit 1' TERM; echo $$ >>$PIDS; ` + wait, 5 * time.Second, 2 * time.Second, "unwound",
+			`trap 'echo "{\"code\":11,\"msg\":\"unwound\"}"; exit 1' TERM; echo $$ >>$PIDS; ` + wait, long, "unwound",
 		},
 		"SIGKILL follows": {
-			`trap '' TERM; echo $$ >>$PIDS; ` + wait, 200 * time.Millisecond, 2 * time.Second, "signal: killed",
+			`trap '' TERM; echo $$ >>$PIDS; ` + wait, short, "signal: killed",
 		},
 		"the whole group is ended": {
-			`(trap '' TERM; while :; do sleep 0.05; done) & echo $! >>$PIDS; echo $$ >>$PIDS; ` + wait, 200 * time.Millisecond, 2 * time.Second, "signal: terminated",
+			`(trap '' TERM; while :; do sleep 0.05; done) & echo $! >>$PIDS; echo $$ >>$PIDS; ` + wait, short, "signal: terminated",
 		},
 		"a grandchild that left the group and holds stdout does not keep Execute": {
-			`setsid sh -c 'echo $$ >$AWAY; exec sleep 60' & while [ ! -s $AWAY ]; do :; done; echo $$ >>$PIDS; ` + wait, 200 * time.Millisecond, 2 * time.Second, "signal: terminated",
+			`setsid sh -c 'echo $$ >$AWAY; exec sleep 1000' & while [ ! -s $AWAY ]; do :; done; echo $$ >>$PIDS; ` + wait, short, "signal: terminated",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,11 +248,11 @@ func TestExecContext(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			assert.ErrorContains(t, err, c.want)
 			assert.Equal(t, cni.CodeTryAgain, cni.AsError(err).Code)
-			assert.Less(t, took, c.most)
+			assert.Less(t, took, patience)
 			left := listed(t, pids)
 			require.NotEmpty(t, left)
 			for _, pid := range left {
-				assert.Eventually(t, func() bool { return gone(pid) }, 5*time.Second, 10*time.Millisecond, "process %d is left", pid)
+				assert.Eventually(t, func() bool { return gone(pid) }, patience, 10*time.Millisecond, "process %d is left", pid)
 			}
 		})
 	}
@@ -300,7 +304,7 @@ func gone(pid int) bool {
 }
 
 func TestExecChildThatStays(t *testing.T) {
-	dir := script(t, "p", `sleep 60 & echo $! >$PIDS; echo '{"done":true}'`)
+	dir := script(t, "p", `sleep 1000 & echo $! >$PIDS; echo '{"done":true}'`)
 	pids := filepath.Join(dir, "pids")
 	inv := invocation(cni.CommandAdd, dir)
 	inv.Env = append(inv.Env, "PIDS="+pids)
@@ -308,17 +312,17 @@ func TestExecChildThatStays(t *testing.T) {
 	out, err := cni.Exec{Grace: 100 * time.Millisecond}.Execute(context.Background(), "p", inv)
 	require.NoError(t, err)
 	assert.Equal(t, `{"done":true}`, string(out))
-	assert.Less(t, time.Since(start), 5*time.Second)
+	assert.Less(t, time.Since(start), patience)
 	killListed(t, pids) // a daemon that a plugin starts is not ours to end
 }
 
 func TestExecStderrThatBlocks(t *testing.T) {
-	const grace, most = 200 * time.Millisecond, 5 * time.Second
+	const grace = 200 * time.Millisecond
 	for name, c := range map[string]struct {
 		body string
 		want error
 	}{
-		"when the context ends":   {`echo hello >&2; exec sleep 60`, context.DeadlineExceeded},
+		"when the context ends":   {`echo hello >&2; exec sleep 1000`, context.DeadlineExceeded},
 		"when the plugin is done": {`echo hello >&2`, nil},
 		"when its pipe is full":   {`while :; do echo hello >&2; done`, context.DeadlineExceeded},
 	} {
@@ -340,7 +344,7 @@ func TestExecStderrThatBlocks(t *testing.T) {
 			select {
 			case err := <-done:
 				require.ErrorIs(t, err, c.want)
-			case <-time.After(most):
+			case <-time.After(patience):
 				assert.Fail(t, "Execute waits for the writer")
 			}
 		})
@@ -351,13 +355,13 @@ func TestExecStderrThatBlocks(t *testing.T) {
 		inv := invocation(cni.CommandDel, script(t, "p", `echo broken >&2; exit 1`))
 		done := make(chan error, 1)
 		go func() {
-			_, err := cni.Exec{Stderr: writer, Grace: grace}.Execute(context.Background(), "p", inv)
+			_, err := cni.Exec{Stderr: writer, Grace: time.Second}.Execute(context.Background(), "p", inv)
 			done <- err
 		}()
 		select {
 		case err := <-done:
 			require.ErrorContains(t, err, "standard error: broken")
-		case <-time.After(most):
+		case <-time.After(patience):
 			assert.Fail(t, "Execute waits for the writer")
 		}
 	})

@@ -166,7 +166,7 @@ func TestMainProgram(t *testing.T) {
 		x.waitReady(t)
 		kill := time.NewTicker(20 * time.Millisecond) // the handler may be removed a moment after the context ended
 		defer kill.Stop()
-		giveUp := time.AfterFunc(10*time.Second, func() { _ = cmd.Process.Kill() })
+		giveUp := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 		defer giveUp.Stop()
 		done := make(chan error, 1)
 		go func() { done <- cmd.Wait() }()

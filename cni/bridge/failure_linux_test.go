@@ -180,7 +180,7 @@ func TestLongNames(t *testing.T) {
 func TestAddEnds(t *testing.T) {
 	require.Equal(t, 2*time.Minute, bridge.Plugin().Timeout)
 	n, pod := newNode(t), newSpace(t, "c1")
-	n.timeout = 50 * time.Millisecond
+	n.timeout = time.Second
 	handle, err := netif.Open(n.ns.Path())
 	require.NoError(t, err)
 	defer handle.Close()

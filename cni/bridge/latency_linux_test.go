@@ -38,21 +38,29 @@ func (s *space) requireAnswers(t *testing.T, name string, addr netip.Addr) {
 	require.Regexp(t, name+` +ff0200000000000000000001ff`+hex.EncodeToString(bytes[13:])+" ", string(groups))
 }
 
-// requireFast bounds an ADD with IPv6: duplicate address detection alone takes longer. One
-// of a few must be fast; a test of another package may hold up the kernel meanwhile.
-func requireFast(t *testing.T, add func(pod *space)) {
+// requireOneWithin repeats something until it takes less than what it must not wait for. A
+// busy machine may hold up some, and what waits never succeeds.
+func requireOneWithin(t *testing.T, limit time.Duration, took func(try int) time.Duration) {
 	t.Helper()
-	var best time.Duration
-	for i := range 5 {
-		pod := newSpace(t, fmt.Sprint("fast", i))
-		start := time.Now()
-		add(pod)
-		if took := time.Since(start); i == 0 || took < best {
-			best = took
+	const tries = 20
+	for try := range tries {
+		if took := took(try); took < limit {
+			t.Logf("took %v", took.Round(10*time.Microsecond))
+			return
 		}
 	}
-	t.Logf("ADD of both families: %v", best.Round(time.Millisecond))
-	require.Less(t, best, time.Second)
+	require.Fail(t, "too slow", "none of %d took less than %v", tries, limit)
+}
+
+// requireFast bounds an ADD with IPv6: duplicate address detection alone takes longer.
+func requireFast(t *testing.T, add func(pod *space)) {
+	t.Helper()
+	requireOneWithin(t, time.Second, func(try int) time.Duration {
+		pod := newSpace(t, fmt.Sprint("fast", try))
+		start := time.Now()
+		add(pod)
+		return time.Since(start)
+	})
 }
 
 func TestAddLatency(t *testing.T) {
@@ -63,8 +71,8 @@ func TestAddLatency(t *testing.T) {
 // TestFirstPacket sends from beyond the node to the first container on it. The kernel
 // does not forward to a neighbour that it cannot solicit yet.
 func TestFirstPacket(t *testing.T) {
-	var best time.Duration
-	for i := range 3 {
+	const repeated = 900 * time.Millisecond // a solicitation that gets lost is, after a second
+	requireOneWithin(t, repeated, func(int) time.Duration {
 		n, outside, pod := newNode(t), newSpace(t, "outside"), newSpace(t, "c1")
 		n.connect(t, outside, "2001:db8::1/64", "2001:db8::2/64")
 		require.NoError(t, outside.nl.AddRoute(&netlink.Route{Dst: ipNet("fd00:1::/64"), Gw: netip.MustParseAddr("2001:db8::1").AsSlice()}))
@@ -72,12 +80,8 @@ func TestFirstPacket(t *testing.T) {
 		r := n.mustAdd(t, pod, "eth0", config())
 		start := time.Now()
 		requireReach(t, outside, pod, address(t, r, true), 10)
-		if took := time.Since(start); i == 0 || took < best {
-			best = took
-		}
-	}
-	t.Logf("first packet and back: %v", best)
-	require.Less(t, best, 900*time.Millisecond, "a solicitation that gets lost is repeated after a second")
+		return time.Since(start)
+	})
 }
 
 // connect joins the node with a namespace outside of it.

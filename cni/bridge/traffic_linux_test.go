@@ -12,7 +12,7 @@ import (
 
 // trafficTimeout is long: tests of other packages may hold the kernel's lock on network
 // configuration for seconds.
-const trafficTimeout = 30 * time.Second
+const trafficTimeout = time.Minute
 
 // listen opens a UDP socket in the namespace, on all addresses.
 func listen(t *testing.T, s *space) *net.UDPConn {

@@ -28,7 +28,7 @@ func TestAnnounce(t *testing.T) {
 			defer func() { _ = events.Close() }()
 
 			require.NoError(t, pod.Announce("eth0", netip.MustParseAddr(addr)))
-			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			for mac := ""; mac != link.MAC.String(); mac = macOf(t, neighbour, other.Index, addr) {
 				_, err := events.Receive(ctx)

@@ -81,7 +81,7 @@ func TestVerify(t *testing.T) {
 		events, err := nl.Subscribe(pod.ns, nl.AddrEvent)
 		require.NoError(t, err)
 		defer func() { _ = events.Close() }()
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		link := pod.link(t, "eth0")
 		require.NoError(t, pod.nl.ReplaceAddr(link, &netlink.Addr{IPNet: &net.IPNet{IP: addrs[1].Addr().AsSlice(), Mask: net.CIDRMask(64, 128)}}))
