@@ -15,6 +15,9 @@ import (
 	"github.com/cnikit/cnikit/reconcile"
 )
 
+// patience is how long a test waits for what takes milliseconds.
+const patience = time.Minute
+
 // A host is a directory kept by a running engine that never looks without a cause.
 type host struct {
 	dir, path string
@@ -47,7 +50,7 @@ func keep(t *testing.T, dir string) *host {
 func (h *host) requireRepair(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	deadline := time.After(5 * time.Second)
+	deadline := time.After(patience)
 	for {
 		select {
 		case r := <-h.rounds:
@@ -58,7 +61,7 @@ func (h *host) requireRepair(t *testing.T) {
 				return
 			}
 		case <-deadline:
-			t.Fatal("not repaired within 5 s")
+			t.Fatalf("not repaired within %s", patience)
 		}
 	}
 }
