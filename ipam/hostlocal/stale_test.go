@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -73,14 +74,16 @@ func TestUsageOfTorn(t *testing.T) {
 	assert.Equal(t, "10.9.0.9/32", u.Outside[0].Address.String())
 }
 
-func TestDamaged(t *testing.T) {
+func TestDamaged(t *testing.T) { synctest.Test(t, checkDamaged) }
+
+func checkDamaged(t *testing.T) {
 	s, _, _ := watched(t, Options{})
 	put(t, s, "10.1.0.5", "")
 	put(t, s, "10.1.0.6", "\x01")
-	put(t, s, "10.1.0.8", strings.Repeat("a", 5000))
+	put(t, s, "10.1.0.8", strings.Repeat("a", maxRecord+1))
 	put(t, s, "FD00::7", "x\r\neth0")
 	put(t, s, "README", "")
-	require.NoError(t, os.WriteFile(filepath.Join(s.dir, "10.1.0.7"), nil, 0o600))
+	putYoung(t, s, "10.1.0.7")
 	require.NoError(t, os.Mkdir(filepath.Join(s.dir, "10.1.0.9"), 0o755))
 	require.NoError(t, os.Symlink("nowhere", filepath.Join(s.dir, "10.1.0.10")))
 	before := names(t, s.dir)
