@@ -34,8 +34,8 @@ type ReadTx interface {
 	// Get returns who holds addr; ok is false when it is free.
 	Get(addr netip.Addr) (o Owner, ok bool, err error)
 	// Owned returns the reservations of the owner's container whose interface is
-	// the owner's or not recorded, by ascending address. Records that cannot be
-	// read are left out: they must not keep others from being released.
+	// the owner's or not recorded, by ascending address. Records of which nobody can
+	// say whose they are are left out: they must not keep others from being released.
 	Owned(o Owner) ([]Reservation, error)
 	// All yields every reservation, in no particular order. A record that cannot
 	// be read is yielded with its address, a zero Owner and its error, and the
@@ -68,9 +68,10 @@ type Tx interface {
 	// durable when Reserve returns true; after an error nothing is reserved.
 	Reserve(addr netip.Addr, o Owner) (bool, error)
 	// Release frees addr if o holds it, o being exactly as recorded. Anything
-	// else is left alone and is no error. A store that was told to keep them notes
-	// the time of release for [ReadTx.NextFree], but not of an address that the
-	// same Update reserved: nobody can have used it, so it rests as it did before.
+	// else is left alone and is no error, but that it cannot be read who holds addr is
+	// one. A store that was told to keep them notes the time of release for
+	// [ReadTx.NextFree], but not of an address that the same Update reserved: nobody
+	// can have used it, so it rests as it did before.
 	Release(addr netip.Addr, o Owner) error
 	// SetLast notes the address that was reserved last in a range set.
 	SetLast(set int, addr netip.Addr) error

@@ -20,8 +20,9 @@ type crash struct {
 	subnet6 string // besides 10.1.0.0/29; empty: none
 	before  func(t *testing.T, s *Store, p *ipam.Pool)
 	call    func(ctx context.Context, s *Store, p *ipam.Pool) error
-	own     []string // containers whose leases the operation may take or give back
-	bare    bool     // the file system has no links: a crash leaves an empty file
+	done    func(leases map[netip.Addr]ipam.Owner) bool // after success
+	own     []string                                    // containers whose leases the operation may take or give back
+	bare    bool                                        // the file system has no links: a crash leaves an empty file
 }
 
 func crashes() map[string]crash {
@@ -30,21 +31,23 @@ func crashes() map[string]crash {
 		return err
 	}
 	del := func(ctx context.Context, _ *Store, p *ipam.Pool) error { return p.Release(ctx, owner("one")) }
+	added := func(leases map[netip.Addr]ipam.Owner) bool { return holds(leases, "new") }
+	gone := func(leases map[netip.Addr]ipam.Owner) bool { return !holds(leases, "one") }
 	two := func(t *testing.T, _ *Store, p *ipam.Pool) { allocate(t, p, "one"); allocate(t, p, "two") }
 	strange := func(t *testing.T, s *Store, p *ipam.Pool) {
 		two(t, s, p)
 		put(t, s, "10.1.0.5", "foreign\r\neth0")
 	}
 	return map[string]crash{
-		"first add":  {call: add, own: []string{"new"}},
-		"add":        {subnet6: "fd00::/125", before: two, call: add, own: []string{"new"}},
-		"del":        {subnet6: "fd00::/125", before: two, call: del, own: []string{"one"}},
-		"resting":    {options: Options{Rest: time.Hour}, before: two, call: del, own: []string{"one"}},
-		"resync/add": {before: strange, call: add, own: []string{"new"}},
-		"resync/del": {before: strange, call: del, own: []string{"one"}},
+		"first add":  {call: add, done: added, own: []string{"new"}},
+		"add":        {subnet6: "fd00::/125", before: two, call: add, done: added, own: []string{"new"}},
+		"del":        {subnet6: "fd00::/125", before: two, call: del, done: gone, own: []string{"one"}},
+		"resting":    {options: Options{Rest: time.Hour}, before: two, call: del, done: gone, own: []string{"one"}},
+		"resync/add": {before: strange, call: add, done: added, own: []string{"new"}},
+		"resync/del": {before: strange, call: del, done: gone, own: []string{"one"}},
 		"resync/del of an unknown owner": {before: strange, call: func(ctx context.Context, _ *Store, p *ipam.Pool) error {
 			return p.Release(ctx, owner("unknown"))
-		}},
+		}, done: func(map[netip.Addr]ipam.Owner) bool { return true }},
 		"gc": {
 			subnet6: "fd00::/125",
 			before: func(t *testing.T, s *Store, p *ipam.Pool) {
@@ -55,6 +58,9 @@ func crashes() map[string]crash {
 			call: func(ctx context.Context, _ *Store, p *ipam.Pool) error {
 				return p.Retain(ctx, []ipam.Owner{owner("two")})
 			},
+			done: func(leases map[netip.Addr]ipam.Owner) bool {
+				return !holds(leases, "one") && !holds(leases, "three") && !holds(leases, "")
+			},
 			own: []string{"one", "three", ""},
 		},
 		"add over a torn file": {
@@ -62,17 +68,26 @@ func crashes() map[string]crash {
 				two(t, s, p)
 				put(t, s, "10.1.0.4", "")
 			},
-			call: add, own: []string{"new"},
+			call: add, done: added, own: []string{"new"},
 		},
 		"add that makes the index grow": {
 			before: func(t *testing.T, s *Store, p *ipam.Pool) {
 				two(t, s, p)
 				fillIndex(t, s)
 			},
-			call: add, own: []string{"new"},
+			call: add, done: added, own: []string{"new"},
 		},
-		"add without links": {before: two, call: add, own: []string{"new"}, bare: true},
+		"add without links": {before: two, call: add, done: added, own: []string{"new"}, bare: true},
 	}
+}
+
+func holds(leases map[netip.Addr]ipam.Owner, container string) bool {
+	for _, o := range leases {
+		if o.ContainerID == container {
+			return true
+		}
+	}
+	return false
 }
 
 // fillIndex reserves addresses outside the range until the next one makes the index grow.

@@ -40,7 +40,7 @@
 // writer that honours it can be half-way through. A record that names only a container, as old
 // versions wrote it, counts for any interface of it. A file whose text is no record
 // keeps its address taken until garbage collection. What is no file of the plugin's at
-// all (a directory, a link, wherever it leads, a file of more than 4096 bytes) keeps it
+// all (a directory, a link, wherever it leads, a file of more than 256 KiB) keeps it
 // taken until somebody removes it; garbage collection reports it, and so does
 // [Store.Damaged], with everything else of that kind. [Store.Stale] tells which leases are
 // older than the machine's last start.

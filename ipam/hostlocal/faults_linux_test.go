@@ -1,6 +1,7 @@
 package hostlocal
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -63,6 +64,58 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, none.Writable(), "it can be made")
 }
 
+// What is no file in the place of one of ours is refused, or replaced; nobody waits for
+// the other end of a pipe.
+func TestNoFiles(t *testing.T) {
+	makers := map[string]func(path string) error{
+		"a pipe":            func(path string) error { return syscall.Mkfifo(path, 0o600) },
+		"a directory":       func(path string) error { return os.Mkdir(path, 0o755) },
+		"a link to nowhere": func(path string) error { return os.Symlink("nowhere/at/all", path) },
+		"a link to itself":  func(path string) error { return os.Symlink(path, path) },
+		"a link to a pipe": func(path string) error {
+			return errors.Join(syscall.Mkfifo(path+".pipe", 0o600), os.Symlink(path+".pipe", path))
+		},
+		"a link to something": func(path string) error {
+			return errors.Join(os.WriteFile(path+".file", []byte("x"), 0o600), os.Symlink(path+".file", path))
+		},
+	}
+	for name, place := range makers {
+		t.Run(name, func(t *testing.T) {
+			for _, what := range []string{"index", "index.new", "prepared", lastName(0)} {
+				s, p := newPool(t, "10.1.0.0/24")
+				allocate(t, p, "a")
+				path := filepath.Join(s.scratch, what)
+				if what == lastName(0) {
+					path = filepath.Join(s.dir, what)
+				}
+				_ = os.Remove(path)
+				require.NoError(t, place(path))
+				require.NoError(t, p.Status(t.Context()), what)
+				require.NoError(t, p.Release(t.Context(), owner("unknown")), what)
+				if _, err := p.Allocate(t.Context(), owner("b"), ipam.Options{}); err != nil {
+					require.Equal(t, lastName(0)+", a directory", what+", "+name)
+					require.ErrorContains(t, err, path)
+				}
+				require.NoError(t, p.Release(t.Context(), owner("a")), what)
+				require.NoError(t, p.Release(t.Context(), owner("b")), what)
+				assertNoLease(t, s)
+				requireTrue(t, s)
+			}
+		})
+	}
+	for _, name := range []string{"a pipe", "a directory", "a link to a pipe"} {
+		t.Run(name+" for a lock", func(t *testing.T) {
+			s, p := newPool(t, "10.1.0.0/24")
+			require.NoError(t, s.makeDir())
+			require.NoError(t, makers[name](s.lockPath()))
+			_, err := p.Allocate(t.Context(), owner("a"), ipam.Options{})
+			for _, err := range []error{err, p.Release(t.Context(), owner("a")), p.Status(t.Context()), p.Retain(t.Context(), nil)} {
+				require.ErrorContains(t, err, s.lockPath()+" is not a regular file; remove it")
+			}
+		})
+	}
+}
+
 // A full file system fails an allocation wherever it strikes, leaves no lease
 // behind, and does not keep anybody from releasing.
 func TestFull(t *testing.T) {
@@ -106,19 +159,6 @@ func TestFull(t *testing.T) {
 		require.NoError(t, p.Release(t.Context(), owner("a")))
 		assertNoLease(t, s)
 	})
-}
-
-func assertNoLease(t *testing.T, s *Store) {
-	t.Helper()
-	entries, err := os.ReadDir(s.dir)
-	if !os.IsNotExist(err) {
-		require.NoError(t, err)
-	}
-	for _, e := range entries {
-		_, isLease := addrOf(e.Name())
-		assert.False(t, isLease, e.Name())
-	}
-	assert.NoFileExists(t, filepath.Join(s.scratch, "prepared"))
 }
 
 func fill(t *testing.T, path string) {

@@ -61,9 +61,16 @@ func acquire(ctx context.Context, path string, flag, how int) (*lock, error) {
 // that a waiter follows a directory that is replaced, and looks again when it has the
 // lock: nobody is kept out by the lock of a directory that is gone.
 func try(path string, flag, how int) (*lock, error) {
-	f, err := os.OpenFile(path, flag, 0o750)
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0o750) // does not wait for the other end of a pipe
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, notRegular(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
+		_ = f.Close()
+		return nil, notRegular(path)
 	}
 	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 	if err == nil && current(f, path) {
@@ -74,6 +81,10 @@ func try(path string, flag, how int) (*lock, error) {
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return nil, nil
+}
+
+func notRegular(path string) error {
+	return fmt.Errorf("open lock: %s is not a regular file; remove it", path)
 }
 
 // current reports that a file still has its name.

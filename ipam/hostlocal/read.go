@@ -13,30 +13,32 @@ import (
 )
 
 // Get implements [ipam.ReadTx]. A file that cannot be read is a taken address
-// of nobody; a torn one is free.
+// of nobody; a torn one is free. An error says that it is not known whether there is one.
 func (t *tx) Get(addr netip.Addr) (ipam.Owner, bool, error) {
 	r, err := t.read(addr.String())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return ipam.Owner{}, false, nil
-	case err != nil:
-		return ipam.Owner{}, true, nil
+	if unread(err) && !r.there {
+		return ipam.Owner{}, false, err
 	}
-	return r.owner, !r.torn(), nil
+	return r.owner, r.there && !r.torn(), nil
 }
 
 // Owned implements [ipam.ReadTx].
 func (t *tx) Owned(o ipam.Owner) (owned []ipam.Reservation, err error) {
 	var asked bool
+	var unknown error
 	err = t.ask(func(x *index) error {
 		addrs, err := x.owned(o.ContainerID)
 		if err != nil {
 			return err
 		}
 		again := asked
-		owned, asked = nil, true
+		owned, asked, unknown = nil, true, nil
 		for _, addr := range addrs {
 			r, err := t.read(addr.String())
+			if unread(err) {
+				unknown = err
+				return nil
+			}
 			if strange := err != nil || r.owner.ContainerID != o.ContainerID; strange && !again {
 				return fmt.Errorf("%s is not of container %s: %w", addr, o.ContainerID, errDamaged)
 			} else if strange {
@@ -48,7 +50,7 @@ func (t *tx) Owned(o ipam.Owner) (owned []ipam.Reservation, err error) {
 		}
 		return nil
 	})
-	return owned, err
+	return owned, errors.Join(err, unknown)
 }
 
 // ask answers a question from the index; from a new one when it cannot be true.

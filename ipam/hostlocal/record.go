@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cnikit/cnikit/ipam"
@@ -20,9 +21,10 @@ const (
 	lineBreak  = "\r\n"
 )
 
-// maxRecord bounds what is read as a record, in bytes; the names of an
-// attachment are far shorter.
-const maxRecord = 4096
+// maxRecord bounds what is a record, in bytes. It is more than the names of an attachment
+// have, which come as environment variables: MAX_ARG_STRLEN of Linux bounds those to 128
+// KiB, with pages of 4 KiB (execve(2)).
+const maxRecord = 256 << 10
 
 // tornAge is how old an empty file has to be before it counts as the remains of
 // a crash. The lock alone would do for the reference plugin; the age protects
@@ -65,6 +67,7 @@ var errNoRecord = errors.New("is not a regular file of a lease's size")
 
 // record is an address file as found.
 type record struct {
+	there   bool       // something has the name, even if it cannot be read
 	owner   ipam.Owner // zero: damaged
 	empty   bool       // without content: nothing, or blocks of zeros that never got their data
 	young   bool       // changed so recently that a writer may still be at work
@@ -78,9 +81,10 @@ func (r record) torn() bool { return r.empty && !r.young }
 func (t *tx) read(name string) (record, error) {
 	info, data, err := t.readFile(t.path(name))
 	if err != nil {
-		return record{}, fmt.Errorf("read lease: %w", err)
+		return record{there: info != nil && !errors.Is(err, fs.ErrNotExist)}, fmt.Errorf("read lease: %w", err)
 	}
 	return record{
+		there:   true,
 		owner:   decodeRecord(data),
 		empty:   len(bytes.Trim(data, "\x00")) == 0,
 		young:   t.now.Sub(info.ModTime()).Abs() < tornAge,
@@ -88,15 +92,27 @@ func (t *tx) read(name string) (record, error) {
 	}, nil
 }
 
+// unread reports that a failure to read an address file says nothing of what is in it:
+// another attempt may succeed.
+func unread(err error) bool {
+	return err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errNoRecord)
+}
+
+// starved reports that it is this process, or the system, that has not what it takes to
+// read any file: what is true of one says nothing of it.
+func starved(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM)
+}
+
 // readFile reads a file of a record's size. It never follows links, and never
-// blocks on what is no regular file.
+// blocks on what is no regular file. With an error, it returns what it knows of the file.
 func (t *tx) readFile(path string) (fs.FileInfo, []byte, error) {
 	info, err := t.sys().Lstat(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxRecord {
-		return nil, nil, fmt.Errorf("%s: %w", path, errNoRecord)
+		return info, nil, fmt.Errorf("%s: %w", path, errNoRecord)
 	}
 	data, err := t.sys().ReadFile(path)
 	return info, data, err

@@ -20,16 +20,19 @@ type found struct {
 // takes from the one on disk as far as that can be read: since when addresses rest, and
 // which leases are of an earlier boot.
 func (t *tx) scan() (*index, error) {
-	leases, torn, err := t.look()
+	seen, err := t.look()
 	if err != nil {
 		return nil, err
 	}
-	past := t.past()
-	x := newIndex(uint64(len(leases)+len(past.rests)), chunksOf(leases))
-	if !torn.IsZero() {
-		x.Revisit = torn.UnixNano()
+	if seen.unread {
+		t.stamp = time.Time{} // the next one may know more
 	}
-	for _, l := range leases {
+	past := t.past()
+	x := newIndex(uint64(len(seen.leases)+len(past.rests)), chunksOf(seen.leases))
+	if !seen.torn.IsZero() {
+		x.Revisit = seen.torn.UnixNano()
+	}
+	for _, l := range seen.leases {
 		kind := past.kind(l)
 		delete(past.rests, l.addr)
 		delete(past.leases, l.addr)
@@ -45,12 +48,18 @@ func (t *tx) scan() (*index, error) {
 	return x, nil
 }
 
-// look reads every address file, and returns what is there by ascending address. Torn is
-// when the first of those that are empty and may be about to be filled is torn.
-func (t *tx) look() (leases []found, torn time.Time, err error) {
+// sight is what a look at every address file finds.
+type sight struct {
+	leases []found   // by ascending address
+	torn   time.Time // when the first of those that are empty and may be about to be filled is torn
+	unread bool      // whose some are could not be read, this time
+}
+
+// look reads every address file.
+func (t *tx) look() (s sight, err error) {
 	names, err := t.names()
 	if err != nil {
-		return nil, time.Time{}, err
+		return s, err
 	}
 	for _, name := range names {
 		addr, ok := addrOf(name)
@@ -58,17 +67,22 @@ func (t *tx) look() (leases []found, torn time.Time, err error) {
 			continue
 		}
 		r, err := t.read(name)
+		if starved(err) {
+			return s, err
+		}
 		if errors.Is(err, fs.ErrNotExist) || err == nil && r.torn() {
 			continue
 		}
-		if old := r.written.Add(tornAge); r.empty && (torn.IsZero() || old.Before(torn)) {
-			torn = old
+		if old := r.written.Add(tornAge); r.empty && (s.torn.IsZero() || old.Before(s.torn)) {
+			s.torn = old
 		}
-		leases = append(leases, found{addr, r.owner.ContainerID, r.written})
+		s.unread = s.unread || unread(err)
+		s.leases = append(s.leases, found{addr, r.owner.ContainerID, r.written})
 	}
-	slices.SortFunc(leases, func(a, b found) int { return a.addr.Compare(b.addr) })
+	slices.SortFunc(s.leases, func(a, b found) int { return a.addr.Compare(b.addr) })
 	same := func(a, b found) bool { return a.addr == b.addr } // listed twice, being replaced meanwhile
-	return slices.CompactFunc(leases, same), torn, nil
+	s.leases = slices.CompactFunc(s.leases, same)
+	return s, nil
 }
 
 // chunksOf returns how many chunks leases in order take, roughly.

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -115,15 +117,15 @@ func TestForeignContent(t *testing.T) {
 		}
 	})
 	t.Run("torn/not before a writer must be done with it", func(t *testing.T) {
-		s, p := newPool(t, "10.1.0.0/30")
-		put(t, s, "10.1.0.2", "")
-		now := time.Now()
-		require.NoError(t, os.Chtimes(filepath.Join(s.dir, "10.1.0.2"), now, now))
-		require.ErrorIs(t, p.Status(ctx), ipam.ErrExhausted)
-		_, err := p.Allocate(ctx, owner("a"), ipam.Options{})
-		require.ErrorIs(t, err, ipam.ErrExhausted)
-		require.NoError(t, p.Retain(ctx, nil))
-		assert.Contains(t, snapshot(t, s.dir), "10.1.0.2")
+		synctest.Test(t, func(t *testing.T) {
+			s, p := newPool(t, "10.1.0.0/30")
+			putYoung(t, s, "10.1.0.2")
+			require.ErrorIs(t, p.Status(t.Context()), ipam.ErrExhausted)
+			_, err := p.Allocate(t.Context(), owner("a"), ipam.Options{})
+			require.ErrorIs(t, err, ipam.ErrExhausted)
+			require.NoError(t, p.Retain(t.Context(), nil))
+			assert.Contains(t, snapshot(t, s.dir), "10.1.0.2")
+		})
 	})
 	t.Run("gc/clears torn and damaged records", func(t *testing.T) {
 		s, p := newPool(t, "10.1.0.0/24")
@@ -173,7 +175,7 @@ func TestForeignContent(t *testing.T) {
 		s, p := newPool(t, "10.1.0.0/29")
 		require.NoError(t, os.MkdirAll(filepath.Join(s.dir, "10.1.0.2"), 0o755))
 		require.NoError(t, os.Symlink("10.1.0.5", filepath.Join(s.dir, "10.1.0.3")))
-		put(t, s, "10.1.0.4", strings.Repeat("a", 5000))
+		put(t, s, "10.1.0.4", strings.Repeat("a", maxRecord+1))
 		require.NoError(t, p.Status(ctx))
 		assert.Equal(t, "10.1.0.5/29", allocate(t, p, "a"))
 		leases, err := p.Leases(ctx, owner("a"))
@@ -208,6 +210,50 @@ func TestForeignContent(t *testing.T) {
 		assert.Equal(t, "a\r\neth0", snapshot(t, s.dir)["10.1.0.2"])
 		assert.Equal(t, "b\r\neth0", snapshot(t, s.dir)["10.1.0.3"])
 	})
+}
+
+// A record may be as long as the names of an attachment, which come as environment
+// variables: whoever is given an address can give it back.
+func TestLongNames(t *testing.T) {
+	s, p := newPool(t, "10.1.0.0/24")
+	long := strings.Repeat("a", 128<<10) // MAX_ARG_STRLEN of Linux
+	assert.Equal(t, "10.1.0.2/24", allocate(t, p, long))
+	assert.Equal(t, "10.1.0.2/24", allocate(t, p, long))
+	require.NoError(t, p.Release(t.Context(), owner(long)))
+	assertNoLease(t, s)
+
+	_, err := p.Allocate(t.Context(), owner(strings.Repeat("a", 1<<20)), ipam.Options{})
+	require.ErrorIs(t, err, ipam.ErrInvalidOwner)
+	require.ErrorContains(t, err, "a record has room for 262144 bytes, not for 1048582")
+	assert.Less(t, len(err.Error()), 500)
+	assertNoLease(t, s)
+}
+
+// On a disk that does not tell whether a file is there, no address is taken for taken:
+// the next one, and all of a large range, would be too.
+func TestBlind(t *testing.T) {
+	s, _ := newPool(t)
+	p := poolOver(t, s, "fd00::/64")
+	allocate(t, p, "a")
+	s.sys = blind{}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, err := p.Allocate(ctx, owner("b"), ipam.Options{})
+	require.ErrorIs(t, err, syscall.EIO)
+	require.ErrorIs(t, p.Status(ctx), syscall.EIO)
+	require.ErrorIs(t, p.Release(ctx, owner("a")), syscall.EIO)
+	s.sys = host{}
+	assert.Equal(t, map[string]string{"fd00::2": "a\r\neth0", "last_reserved_ip.0": "fd00::2", "lock": ""}, snapshot(t, s.dir))
+}
+
+// blind is a system that fails to look at address files.
+type blind struct{ host }
+
+func (b blind) Lstat(path string) (fs.FileInfo, error) {
+	if _, ok := addrOf(filepath.Base(path)); ok {
+		return nil, &fs.PathError{Op: "lstat", Path: path, Err: syscall.EIO}
+	}
+	return b.host.Lstat(path)
 }
 
 // A release is the owner's alone.
@@ -263,7 +309,7 @@ func TestLock(t *testing.T) {
 	})
 	t.Run("lock/readers share it and keep out writers", func(t *testing.T) {
 		inside(t, view, func() {
-			require.NoError(t, s.View(short(t), nopRead))
+			require.NoError(t, s.View(t.Context(), nopRead))
 			require.ErrorIs(t, s.Update(short(t), nop), context.DeadlineExceeded)
 		})
 	})
@@ -271,7 +317,7 @@ func TestLock(t *testing.T) {
 	t.Run("lock/a directory replaced meanwhile has a lock of its own", func(t *testing.T) {
 		inside(t, update, func() {
 			require.NoError(t, os.RemoveAll(s.dir))
-			require.NoError(t, s.Update(short(t), nop))
+			require.NoError(t, s.Update(t.Context(), nop))
 		})
 	})
 }
@@ -353,4 +399,17 @@ func snapshot(t *testing.T, dir string) map[string]string {
 		files[e.Name()] = string(data)
 	}
 	return files
+}
+
+func assertNoLease(t *testing.T, s *Store) {
+	t.Helper()
+	entries, err := os.ReadDir(s.dir)
+	if !os.IsNotExist(err) {
+		require.NoError(t, err)
+	}
+	for _, e := range entries {
+		_, isLease := addrOf(e.Name())
+		assert.False(t, isLease, e.Name())
+	}
+	assert.NoFileExists(t, filepath.Join(s.scratch, "prepared"))
 }

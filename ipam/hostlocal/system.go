@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/cnikit/cnikit/internal/disk"
@@ -19,6 +20,7 @@ type system interface {
 	ReadFile(path string) ([]byte, error)
 	// Names returns the names in a directory in no order.
 	Names(dir string) ([]string, error)
+	// Open does not wait for the other end of a pipe, see fifo(7).
 	Open(path string, flag int, mode fs.FileMode) (handle, error)
 	// MakeDir makes a directory and what is missing above it, durably.
 	MakeDir(dir string, mode fs.FileMode) error
@@ -55,7 +57,7 @@ func (host) SyncDir(dir string) error                   { return disk.SyncDir(di
 func (host) Touch(dir string, at time.Time) error { return os.Chtimes(dir, time.Time{}, at) }
 
 func (host) Open(path string, flag int, mode fs.FileMode) (handle, error) {
-	f, err := os.OpenFile(path, flag, mode)
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, mode)
 	if err != nil {
 		return nil, err
 	}

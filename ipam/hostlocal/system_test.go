@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -26,6 +27,9 @@ type probe struct {
 	cut      int  // the change before which the process dies, counted from 1; 0: none
 	half     bool // that change, if it is a write, is done by half
 	dead     bool
+	fail     int           // the call that fails and does nothing, counted from 1; 0: none
+	errno    syscall.Errno // with this
+	seen     int           // calls
 	kept     time.Duration // granularity of a directory's time; 0: as the host
 	noTouch  bool
 	linkless bool
@@ -40,6 +44,9 @@ func (p *probe) see(name string) error {
 	p.order = append(p.order, name)
 	if p.dead {
 		return errCut
+	}
+	if p.seen++; p.seen == p.fail {
+		return p.errno
 	}
 	return nil
 }

@@ -14,15 +14,22 @@ import (
 
 // Reserve implements [ipam.Tx].
 func (t *tx) Reserve(addr netip.Addr, o ipam.Owner) (bool, error) {
+	content := encodeRecord(o)
+	if len(content) > maxRecord {
+		return false, fmt.Errorf("%w: a record has room for %d bytes, not for %d; use shorter names", ipam.ErrInvalidOwner, maxRecord, len(content))
+	}
 	t.maintain()
 	name := addr.String()
 	r, err := t.read(name)
 	absent := errors.Is(err, fs.ErrNotExist)
-	if !absent && (err != nil || !r.torn()) {
+	switch {
+	case unread(err) && !r.there: // every other address would be taken for the same reason
+		return false, fmt.Errorf("reserve %s: %w", addr, err)
+	case r.there && !r.torn():
 		t.compare(addr, true)
 		return false, nil
 	}
-	ok, err := t.place(name, encodeRecord(o), absent)
+	ok, err := t.place(name, content, absent)
 	if err != nil {
 		return false, fmt.Errorf("reserve %s: %w", addr, err)
 	}
@@ -145,11 +152,14 @@ func (t *tx) makeScratch() error {
 	return nil
 }
 
-// Release implements [ipam.Tx]. A record that cannot be read stays: nobody can
-// say that it is o's.
+// Release implements [ipam.Tx]. A record that cannot be read stays, as nobody can
+// say that it is o's: an error if another attempt may.
 func (t *tx) Release(addr netip.Addr, o ipam.Owner) error {
 	t.maintain()
 	r, err := t.read(addr.String())
+	if unread(err) {
+		return err
+	}
 	if err != nil || r.owner != o {
 		return nil
 	}
