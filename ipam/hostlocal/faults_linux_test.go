@@ -64,6 +64,35 @@ func TestReadOnly(t *testing.T) {
 	require.NoError(t, none.Writable(), "it can be made")
 }
 
+// What keeps an allocation from writing beside the leases, or from making the directory, is
+// known before it is tried.
+func TestWritable(t *testing.T) {
+	testenv.Root(t)
+	onTmpfs(t, "size=1m", func(dir string) {
+		s, err := New(dir, "net", Options{})
+		require.NoError(t, err)
+		p := poolOver(t, s, "10.1.0.0/24")
+		allocate(t, p, "a")
+		require.NoError(t, syscall.Mount("tmpfs", s.scratch, "tmpfs", syscall.MS_RDONLY, ""))
+		require.ErrorIs(t, s.Writable(), syscall.EROFS)
+		require.ErrorContains(t, s.Writable(), s.scratch)
+		_, err = p.Allocate(t.Context(), owner("b"), ipam.Options{})
+		require.ErrorIs(t, err, syscall.EROFS)
+	})
+	for name, place := range map[string]func(path string) error{
+		"a link to nowhere": func(path string) error { return os.Symlink("nowhere/at/all", path) },
+		"a file":            func(path string) error { return os.WriteFile(path, nil, 0o600) },
+	} {
+		path := filepath.Join(t.TempDir(), "networks")
+		require.NoError(t, place(path))
+		s, err := New(path, "net", Options{})
+		require.NoError(t, err)
+		require.ErrorContains(t, s.Writable(), path, name)
+		_, err = poolOver(t, s, "10.1.0.0/24").Allocate(t.Context(), owner("a"), ipam.Options{})
+		require.ErrorContains(t, err, path, name)
+	}
+}
+
 // What is no file in the place of one of ours is refused, or replaced; nobody waits for
 // the other end of a pipe.
 func TestNoFiles(t *testing.T) {

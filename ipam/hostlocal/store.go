@@ -125,19 +125,28 @@ func (s *Store) Update(ctx context.Context, fn func(ipam.Tx) error) error {
 }
 
 // Writable returns nil unless it is known that no lease can be reserved: the directory,
-// or the one that it would be made in, is on a read-only file system, or may not be
-// written to. It writes nothing, so a full file system is not noticed.
+// or the one beside it for files being prepared, or the one that they would be made in, is
+// on a read-only file system, or may not be written to. It writes nothing, so a full file
+// system is not noticed.
 func (s *Store) Writable() error {
-	for dir := s.dir; ; dir = filepath.Dir(dir) {
-		err := access(dir)
-		if errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-			continue
+	for _, dir := range []string{s.dir, s.scratch} {
+		if err := s.writable(dir); err != nil {
+			return fmt.Errorf("write to lease directory %s: %w", dir, err)
 		}
-		if err != nil {
-			return fmt.Errorf("write to lease directory %s: %w", s.dir, err)
-		}
-		return nil
 	}
+	return nil
+}
+
+func (s *Store) writable(dir string) error {
+	err := access(dir)
+	parent := filepath.Dir(dir)
+	if !errors.Is(err, fs.ErrNotExist) || parent == dir {
+		return err
+	}
+	if _, linkErr := s.sys.Lstat(dir); linkErr == nil {
+		return err // a link that leads nowhere, in whose place nothing can be made
+	}
+	return s.writable(parent)
 }
 
 func (s *Store) lockPath() string { return filepath.Join(s.dir, lockName) }
