@@ -36,6 +36,11 @@ var differences = []difference{
 		func(o observed) bool { return o.add() && o.netns != "" && o.beyond() },
 	},
 	{
+		"GC without a list frees nothing",
+		"The runtime must say which attachments are valid. host-local takes a key that is missing for an empty list, and gives the addresses of all running containers away. Package cni refuses such a call; an empty list frees everything with both.",
+		func(o observed) bool { return o.call.name == "GC without a list" && o.beyond() },
+	},
+	{
 		"A prefix length with a leading zero",
 		"Written /024 it is refused, since other programs read such a number as octal. Write /24; DEL and GC do not depend on it.",
 		func(o observed) bool { return o.setup.name == "a prefix length with a leading zero" && o.beyond() },
@@ -67,6 +72,13 @@ var differences = []difference{
 		"Keys of CNI_ARGS that are for others",
 		"CNI_ARGS carries what the runtime has to say to all plugins. host-local refuses what it does not know unless IgnoreUnknown is there, too; ours reads IP and leaves the rest to those that it is for.",
 		func(o observed) bool { return o.add() && o.within() && o.call.name == "ADD with CNI_ARGS of others" },
+	},
+	{
+		"CNI_ARGS that end in a semicolon",
+		"Runtimes that write each pair with its separator end so. host-local takes what follows for a pair without a value.",
+		func(o observed) bool {
+			return o.add() && o.within() && o.call.name == "ADD with CNI_ARGS that end in a semicolon"
+		},
 	},
 	{
 		"An empty file is free again",

@@ -28,6 +28,7 @@ var invocations = []call{
 	{name: "ADD with an empty request", command: cni.CommandAdd, id: "new", args: "IP="},
 	{name: "ADD with CNI_ARGS of others", command: cni.CommandAdd, id: "new", args: "K8S_POD_NAME=x"},
 	{name: "ADD with CNI_ARGS of others, IgnoreUnknown", command: cni.CommandAdd, id: "new", args: "IgnoreUnknown=1;K8S_POD_NAME=x"},
+	{name: "ADD with CNI_ARGS that end in a semicolon", command: cni.CommandAdd, id: "new", args: "IP=10.1.0.5;"},
 	{name: "CHECK", command: cni.CommandCheck, id: "a", more: previous("10.1.0.2/24")},
 	{name: "CHECK of an unknown attachment", command: cni.CommandCheck, id: "new", more: previous("10.1.0.3/24")},
 	{name: "CHECK of one that has another address", command: cni.CommandCheck, id: "a", more: previous("10.1.0.5/24")},
@@ -36,6 +37,7 @@ var invocations = []call{
 	{name: "DEL of an unknown attachment", command: cni.CommandDel, id: "new"},
 	{name: "GC, all valid", command: cni.CommandGC, more: fmt.Sprintf(valid, `[{"containerID":"a","ifname":"eth0"}]`)},
 	{name: "GC, none valid", command: cni.CommandGC, more: fmt.Sprintf(valid, `[]`)},
+	{name: "GC without a list", command: cni.CommandGC},
 	{name: "STATUS", command: cni.CommandStatus},
 }
 
