@@ -14,14 +14,12 @@ func (g *orderGraph) cycles(ranked []Hook) []error {
 		}
 	}
 	errs := make([]*CycleError, t.components+1)
-	seen := map[*Constraint]bool{}
 	for from, edges := range g.next {
 		for _, e := range edges {
 			in := t.component[from]
-			if e.constraint == nil || t.component[e.to] != in || seen[e.constraint] {
+			if e.constraint == nil || t.component[e.to] != in {
 				continue
 			}
-			seen[e.constraint] = true
 			if errs[in] == nil {
 				errs[in] = &CycleError{Entrypoint: ranked[0].Entrypoint, Kind: ranked[0].Kind}
 			}

@@ -28,8 +28,7 @@ func (c Constraint) String() string {
 // order sorts hooks of one entrypoint and kind. The result is, of all orders that keep the constraints, the
 // first one when orders are compared hook by hook by priority, owner and name. It also returns the constraints
 // that name something absent and have no effect, or one CycleError for each group of hooks that cannot be
-// ordered. It takes O(n log n + e) for n hooks and e constraints, of which one that names the hook's own owner
-// counts for each other hook of it; no more than two hooks of an owner can have such ones without a cycle.
+// ordered. It takes O(n log n + e) for n hooks and e constraints.
 func order(hooks []Hook) (sorted []Hook, ignored []Constraint, cycles []error) {
 	ranked := slices.Clone(hooks)
 	slices.SortStableFunc(ranked, func(a, b Hook) int {
@@ -58,8 +57,15 @@ type orderGraph struct {
 }
 
 type orderOwner struct {
-	begin, end int
-	members    []int // hooks, present and absent
+	begin, end    int
+	members       []int      // hooks that are there
+	before, after []ownOwner // of them those that want to be before, or after, all others
+}
+
+// ownOwner is a hook with a constraint that names its own owner.
+type ownOwner struct {
+	rank       int
+	constraint *Constraint
 }
 
 // edge leads to a node that comes later, because of a constraint or, without one, because of how nodes are
@@ -87,13 +93,19 @@ func newOrderGraph(ranked []Hook) *orderGraph {
 			g.constrain(&ranked[rank], rank, target, true)
 		}
 	}
+	for _, o := range g.owners {
+		g.constrainOthers(o, o.before)
+		g.constrainOthers(o, o.after)
+	}
 	return g
 }
 
 // join puts a hook between begin and end of its owner.
 func (g *orderGraph) join(node int, id, owner string) {
 	o := g.owner(owner)
-	o.members = append(o.members, node)
+	if node < g.hooks {
+		o.members = append(o.members, node)
+	}
 	g.ids[id] = node
 	g.add(o.begin, node, nil)
 	g.add(node, o.end, nil)
@@ -129,11 +141,12 @@ func (g *orderGraph) add(from, to int, c *Constraint) {
 
 func (g *orderGraph) constrain(h *Hook, rank int, target string, after bool) {
 	c := &Constraint{Entrypoint: h.Entrypoint, Kind: h.Kind, Owner: h.Owner, Hook: h.Name, After: after, Target: target}
-	if target == h.Owner { // its other hooks that are there: begin and end would include the hook itself
-		for _, other := range g.owners[target].members {
-			if other != rank && other < g.hooks {
-				g.addConstraint(rank, other, other, c)
-			}
+	o := g.owners[target]
+	if target == h.Owner {
+		if after {
+			o.after = append(o.after, ownOwner{rank, c})
+		} else {
+			o.before = append(o.before, ownOwner{rank, c})
 		}
 		return
 	}
@@ -141,8 +154,38 @@ func (g *orderGraph) constrain(h *Hook, rank int, target string, after bool) {
 		g.addConstraint(rank, id, id, c)
 		return
 	}
-	o := g.owners[target]
 	g.addConstraint(rank, o.begin, o.end, c)
+}
+
+// constrainOthers puts hooks of an owner before, or after, its others that are there: a node of their own stands
+// for those that do not ask for the same (begin and end would include the hook itself), and a ring for those
+// that do, who cannot all have their way.
+func (g *orderGraph) constrainOthers(o *orderOwner, asking []ownOwner) {
+	if len(asking) == 0 {
+		return
+	}
+	asks := map[int]bool{}
+	for _, a := range asking {
+		asks[a.rank] = true
+	}
+	others := g.node()
+	for _, member := range o.members {
+		switch {
+		case asks[member]:
+		case asking[0].constraint.After:
+			g.add(member, others, nil)
+		default:
+			g.add(others, member, nil)
+		}
+	}
+	for i, a := range asking {
+		if len(asks) < len(o.members) {
+			g.addConstraint(a.rank, others, others, a.constraint)
+		}
+		if next := asking[(i+1)%len(asking)].rank; next != a.rank {
+			g.addConstraint(a.rank, next, next, a.constraint)
+		}
+	}
 }
 
 func (g *orderGraph) addConstraint(rank, begin, end int, c *Constraint) {

@@ -62,6 +62,8 @@ func TestOrder(t *testing.T) {
 		{"one hook of an owner", []string{"a/x >b/y", "b/x 1", "b/y", "b/z 2"}, "b/y a/x b/x b/z", ""},
 		{"own owner means the others", []string{"a/x >a", "a/y", "a/z"}, "a/y a/z a/x", ""},
 		{"own owner alone", []string{"a/x >a <a"}, "a/x", ""},
+		{"own owner, before and after", []string{"a/x >a", "a/y <a", "a/z", "b/x <a"}, "b/x a/y a/z a/x", ""},
+		{"own owner, twice", []string{"a/x >a >a", "a/y"}, "a/y a/x", ""},
 		{"absent owner", []string{"a/x >gone", "b/x"}, "a/x b/x", "a/x after gone"},
 		{"absent hook of a present owner", []string{"a/x >b/gone", "b/x"}, "a/x b/x", "a/x after b/gone"},
 		{"through an absent owner", []string{"a/x >gone", "b/x <gone"}, "b/x a/x", ""},
@@ -109,6 +111,10 @@ func TestCyclesAreNamedExactly(t *testing.T) {
 		},
 		{"before and after the same, though absent", []string{"a/x <gone >gone"}, []string{`a/x | a/x after gone, a/x before gone`}},
 		{"each before its owner's others", []string{"a/x <a", "a/y <a"}, []string{`a/x, a/y | a/x before a, a/y before a`}},
+		{
+			"some before their owner's others, and one of those before them", []string{"a/w", "a/x <a", "a/y <a <a", "a/z <a/x"},
+			[]string{`a/x, a/y, a/z | a/x before a, a/y before a, a/z before a/x`},
+		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			sorted, _, errs := order(parseHooks(tc.hooks...))
@@ -154,6 +160,27 @@ func TestOrderOfALongLadderWithACycle(t *testing.T) {
 	var cycle *CycleError
 	require.ErrorAs(t, errs[0], &cycle)
 	assert.Len(t, cycle.Hooks, 1+4999*2+1)
+}
+
+// What is to be looked at grows with hooks and constraints and not faster, whatever the constraints name.
+func TestOrderIsLinear(t *testing.T) {
+	const n = 1000
+	for name, line := range map[string]string{
+		"all before one owner": "o#/x <all", "all after their owner's others": "all/h# >all", "all before and after them": "all/h# <all >all",
+		"in a row": "o#/x >o+/x", "through what is absent": "o#/x <gone >gone/h", "one owner's hooks in a row": "all/h# >all/h+",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lines []string
+			for i := range n {
+				lines = append(lines, strings.NewReplacer("#", fmt.Sprint(i), "+", fmt.Sprint(i+1)).Replace(line))
+			}
+			edges := 0
+			for _, next := range newOrderGraph(parseHooks(lines...)).next {
+				edges += len(next)
+			}
+			assert.Less(t, edges, 12*n)
+		})
+	}
 }
 
 // TestOrderEqualsBruteForce compares with all permutations, and with a relation that is derived pair by pair.
