@@ -35,8 +35,9 @@ type Options struct {
 
 // A Source delivers the nodes of a file.
 type Source struct {
-	path string
-	opts Options
+	path  string
+	opts  Options
+	armed time.Duration // pollArmed, but for tests
 }
 
 var _ overlay.Source = (*Source)(nil)
@@ -46,7 +47,7 @@ func New(path string, o Options) *Source {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Source{path: path, opts: o}
+	return &Source{path: path, opts: o, armed: pollArmed}
 }
 
 // Run implements [overlay.Source]. It delivers the whole file by Replace at the start and whenever its content changed.
@@ -68,7 +69,7 @@ func (s *Source) Run(ctx context.Context, sink overlay.Sink) error {
 	defer watcher.Close() //nolint:errcheck // read only
 	r := &run{Source: s, sink: sink, watcher: watcher}
 	for {
-		interval := pollArmed
+		interval := s.armed
 		if err := r.arm(); err != nil {
 			interval = pollUnarmed
 			r.report(err)

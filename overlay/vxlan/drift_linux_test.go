@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -258,11 +257,10 @@ func TestMTUFollowsTheUnderlay(t *testing.T) {
 	n := f.nodes[0]
 	for _, mtu := range []int{1400, 1500} {
 		require.NoError(t, n.conn.SetMTU(byName("eth0"), mtu))
-		took := n.eventually("new MTU", func() bool {
+		n.eventually("new MTU", func() bool {
 			l, err := n.conn.Link("cnikit.5000")
 			return err == nil && l.Attrs().MTU == mtu-50
 		})
 		assert.Equal(t, mtu-50, n.backend.MTU())
-		assert.Less(t, took, 5*time.Second)
 	}
 }

@@ -209,11 +209,14 @@ func (f *fabric) topology(self *node, nodes ...*node) overlay.Topology {
 	return t
 }
 
+// patience is how long what must happen may take, on a machine that is busy with something else.
+const patience = 2 * time.Minute
+
 // eventually waits for the condition, looking again whenever the namespace changes.
 func (n *node) eventually(what string, done func() bool) time.Duration {
 	n.t.Helper()
 	started := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	events, err := nl.Subscribe(n.conn.NS(), nl.LinkEvent, nl.AddrEvent, nl.RouteEvent, nl.NeighEvent, nl.NetconfEvent)
 	require.NoError(n.t, err)
@@ -222,9 +225,36 @@ func (n *node) eventually(what string, done func() bool) time.Duration {
 		soon, stop := context.WithTimeout(ctx, 20*time.Millisecond) // the engine's own state makes no event
 		_, _ = events.Receive(soon)
 		stop()
-		require.NoError(n.t, ctx.Err(), "%s: not within 5 s; %s\n%s", what, n.failing(), n.state())
+		require.NoError(n.t, ctx.Err(), "%s: not within %v; %s\n%s", what, patience, n.failing(), n.state())
 	}
 	return time.Since(started)
+}
+
+// quiet waits until the kernel has found the addresses of the namespace to be no duplicates, which it announces.
+func (n *node) quiet() {
+	n.t.Helper()
+	n.eventually("end of the detection of duplicates", func() bool {
+		all, err := n.conn.Addrs(nil, netlink.FAMILY_V6)
+		return err == nil && !slices.ContainsFunc(all, func(a netlink.Addr) bool { return a.Flags&unix.IFA_F_TENTATIVE != 0 })
+	})
+}
+
+// upToNow returns the events until now, which a change of a link that does not matter marks.
+func (n *node) upToNow(events *nl.Subscription) (before []nl.Event) {
+	n.t.Helper()
+	link, err := n.conn.Link("pod")
+	require.NoError(n.t, err)
+	require.NoError(n.t, n.conn.SetAlias(link, "marked at "+time.Now().String()))
+	ctx, cancel := context.WithTimeout(n.t.Context(), patience)
+	defer cancel()
+	for {
+		batch, err := events.Receive(ctx)
+		require.NoError(n.t, err)
+		before = append(before, batch...)
+		if i := slices.Index(before, nl.Event{Kind: nl.LinkEvent, Link: link.Attrs().Index}); i >= 0 {
+			return slices.Delete(before, i, i+1)
+		}
+	}
 }
 
 // settled waits until all targets have converged.
@@ -335,28 +365,36 @@ func listen(ns *netns.NS, at netip.AddrPort) (*net.UDPConn, error) {
 	return server, err
 }
 
-// exchange passes a datagram to and fro; lost ones are sent again for two seconds.
+// exchange passes a datagram to and fro; what is lost, or refused for the moment, is tried again.
 func exchange(client net.Conn, server *net.UDPConn, want netip.Addr) error {
-	buf := make([]byte, 64)
-	for deadline := time.Now().Add(2 * time.Second); ; {
-		if _, err := client.Write([]byte("ping")); err != nil {
-			return err
-		}
-		_ = server.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-		n, source, err := server.ReadFromUDPAddrPort(buf)
-		if err == nil {
-			if source.Addr().Unmap() != want {
-				return fmt.Errorf("source %v, not %v: was translated on the way", source, want)
-			}
-			if _, err = server.WriteToUDPAddrPort(buf[:n], source); err == nil {
-				_ = client.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
-				_, err = client.Read(buf)
-			}
+	for deadline := time.Now().Add(patience); ; {
+		source, err := pass(client, server)
+		if source.IsValid() && source != want {
+			return fmt.Errorf("source %v, not %v: was translated on the way", source, want)
 		}
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
+		time.Sleep(time.Millisecond) // an error may come at once
 	}
+}
+
+// pass is one attempt. It returns where the datagram came from, if it arrived.
+func pass(client net.Conn, server *net.UDPConn) (source netip.Addr, err error) {
+	buf := make([]byte, 64)
+	if _, err := client.Write([]byte("ping")); err != nil {
+		return netip.Addr{}, err
+	}
+	_ = server.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	n, from, err := server.ReadFromUDPAddrPort(buf)
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	if _, err = server.WriteToUDPAddrPort(buf[:n], from); err == nil {
+		_ = client.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+		_, err = client.Read(buf)
+	}
+	return from.Addr().Unmap(), err
 }
 
 // allReach fails the test unless every pod reaches every other in both families.
