@@ -36,6 +36,9 @@ const (
 // instructions.
 const maxPastedTotal = 16384
 
+// maxMaps is how many maps a program can use (MAX_USED_MAPS in include/linux/bpf_verifier.h).
+const maxMaps = 64
+
 // compose decides how the parts of an entrypoint get into it. Everything begins as pasted, if nothing speaks
 // against it, and becomes called where the kernel's limits ask for it.
 func (e *entrypoint) compose(o Options) error {
@@ -57,7 +60,10 @@ func (e *entrypoint) compose(o Options) error {
 	if err := e.limitStack(o.Features.SmallFrames); err != nil {
 		return err
 	}
-	return e.limitFunctions()
+	if err := e.limitFunctions(); err != nil {
+		return err
+	}
+	return e.limitMaps()
 }
 
 // propose sets the composition that the hook alone allows.
@@ -138,27 +144,72 @@ func (e *entrypoint) limitStack(small bool) error {
 	}
 }
 
-// limitFunctions counts them. What brings the most is named.
+// limitFunctions counts functions, which are few in a program.
 func (e *entrypoint) limitFunctions() error {
-	total, most := 1, (*part)(nil)
-	for _, p := range e.parts() {
+	return e.limit("functions", maxFunctions, 1, "inline functions, or have fewer hooks that are called or slots", func(p *part) int {
 		switch p.composition {
 		case Slot:
-			total++
-			continue
+			return 1
 		case Called:
-			total++
+			return len(p.fragment.functions)
+		default:
+			return len(p.fragment.functions) - 1
 		}
-		total += len(p.fragment.functions) - 1
-		if most == nil || len(p.fragment.functions) > len(most.fragment.functions) {
-			most = p
+	})
+}
+
+// limitMaps counts the maps that instructions name. What several parts use is counted for the first.
+func (e *entrypoint) limitMaps() error {
+	own := 0
+	if e.counters {
+		own = 1
+	}
+	seen := map[any]bool{}
+	return e.limit("maps", maxMaps, own, "have hooks share maps (one *CollectionSpec for several), or have fewer hooks", func(p *part) int {
+		before := len(seen)
+		if p.fragment != nil {
+			p.fragment.collectMaps(seen)
+		}
+		return len(seen) - before
+	})
+}
+
+// limit adds up what main has of something and what the parts bring, and names the part that brings the most
+// when that is too much; or the entrypoint, when each brings one.
+func (e *entrypoint) limit(what string, limit, own int, fix string, brings func(p *part) int) error {
+	total, most, of := own, 1, &e.original
+	for _, p := range e.parts() {
+		n := brings(p)
+		total += n
+		if n > most {
+			most, of = n, p
 		}
 	}
-	if total <= maxFunctions {
+	switch {
+	case total <= limit:
 		return nil
+	case most == 1:
+		return e.error(&refusal{fmt.Sprintf("would have %d %s, of which the kernel takes %d", total, what, limit), fix})
+	default:
+		return e.partError(of, fmt.Sprintf("brings %d of %d %s, of which the kernel takes %d", most, total, what, limit), fix)
 	}
-	return e.partError(most, fmt.Sprintf("has %d functions, and the program would have %d, of which the kernel takes %d", len(most.fragment.functions), total, maxFunctions),
-		"inline functions of it, or use fewer hooks that are not pasted")
+}
+
+// collectMaps adds the maps that instructions load: by name, or by number those that are loaded already.
+func (f *fragment) collectMaps(to map[any]bool) {
+	for _, fn := range f.functions {
+		for i := range fn.code {
+			switch ins := &fn.code[i]; {
+			case !ins.IsLoadFromMap():
+			case ins.Reference() != "":
+				to[ins.Reference()] = true
+			case ins.Map() != nil:
+				to[ins.Map().FD()] = true
+			default:
+				to[int(int32(ins.Constant))] = true
+			}
+		}
+	}
 }
 
 // parts returns the hooks and the original in the order in which they run.

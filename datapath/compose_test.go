@@ -99,7 +99,66 @@ func TestTooManyFunctions(t *testing.T) {
 
 	hooks[254].Composition = datapath.Called
 	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks, datapath.Options{})
-	require.ErrorContains(t, err, `hook "acme/last" at entrypoint "entry": has 2 functions, and the program would have 257, of which the kernel takes 256`)
+	require.ErrorContains(t, err, `hook "acme/last" at entrypoint "entry": brings 2 of 257 functions, of which the kernel takes 256: inline functions`)
+
+	for i := range hooks { // none is more to blame than others
+		hooks[i] = hook(datapath.Pre, hooks[i].Name, nil)
+	}
+	slots := datapath.Options{Features: datapath.Features{Freplace: true}}
+	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks, slots)
+	require.NoError(t, err)
+	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), append(hooks, hook(datapath.Post, "a", nil)), slots)
+	require.ErrorContains(t, err, `entrypoint "entry": would have 257 functions, of which the kernel takes 256: inline functions, or have fewer hooks that are called or slots`)
+}
+
+// withMaps returns a program that uses arrays of its own.
+func withMaps(n int) *ebpf.CollectionSpec {
+	spec := program(ebpf.XDP, 0, -1)
+	spec.Maps = map[string]*ebpf.MapSpec{}
+	entry := spec.Programs["entry"]
+	for i := range n {
+		name := fmt.Sprintf("m%d", i)
+		spec.Maps[name] = &ebpf.MapSpec{Name: name, Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}
+		entry.Instructions = append(asm.Instructions{asm.LoadMapPtr(asm.R1, 0).WithReference(name)}, entry.Instructions...)
+	}
+	return spec
+}
+
+func TestTooManyMaps(t *testing.T) {
+	shared := withMaps(2)
+	hooks := []datapath.Hook{hook(datapath.Pre, "a", withMaps(30)), hook(datapath.Pre, "b", shared), hook(datapath.Post, "c", shared)}
+	plan := func(original int, o datapath.Options) error {
+		_, err := datapath.NewPlan(withMaps(original), hooks, o)
+		return err
+	}
+	require.NoError(t, plan(32, datapath.Options{}), "30, 2 that are shared, and 32")
+	require.NoError(t, plan(31, datapath.Options{Counters: true}), "and the counters'")
+	require.ErrorContains(t, plan(33, datapath.Options{}), `entrypoint "entry": brings 33 of 65 maps, of which the kernel takes 64: have hooks share maps`)
+	require.ErrorContains(t, plan(32, datapath.Options{Counters: true}), "65 maps")
+	hooks = append(hooks, hook(datapath.Pre, "d", withMaps(35)))
+	require.ErrorContains(t, plan(0, datapath.Options{}), `hook "acme/d" at entrypoint "entry": brings 35 of 67 maps`)
+
+	hooks = nil
+	for i := range 65 {
+		hooks = append(hooks, hook(datapath.Pre, fmt.Sprint(i), withMaps(1)))
+	}
+	require.ErrorContains(t, plan(0, datapath.Options{}), `entrypoint "entry": would have 65 maps, of which the kernel takes 64`)
+}
+
+// Maps that exist already count too, each once.
+func TestMapsThatAreLoaded(t *testing.T) {
+	with := func(from, to int) *ebpf.CollectionSpec {
+		spec := program(ebpf.XDP, 0, -1)
+		entry := spec.Programs["entry"]
+		for fd := from; fd < to; fd++ {
+			entry.Instructions = append(asm.Instructions{asm.LoadMapPtr(asm.R1, fd)}, entry.Instructions...)
+		}
+		return spec
+	}
+	_, err := datapath.NewPlan(with(0, 40), []datapath.Hook{hook(datapath.Pre, "a", with(20, 64))}, datapath.Options{})
+	require.NoError(t, err)
+	_, err = datapath.NewPlan(with(0, 40), []datapath.Hook{hook(datapath.Pre, "a", with(20, 65))}, datapath.Options{})
+	require.ErrorContains(t, err, "65 maps")
 }
 
 // callChain returns a program that calls a function that calls a function, and so on, n functions in all.

@@ -140,5 +140,18 @@ func TestGuestFunctionRules(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, loadsAtAll(t, plan.Build()), "256 functions")
 	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks(256), datapath.Options{})
-	require.ErrorContains(t, err, "would have 257")
+	require.ErrorContains(t, err, "would have 257 functions")
+}
+
+// As many maps as the kernel takes are accepted by both. One more is refused by both.
+func TestGuestMapRules(t *testing.T) {
+	testenv.InGuest(t)
+	hooks := []datapath.Hook{hook(datapath.Pre, "a", withMaps(32))}
+	plan, err := datapath.NewPlan(withMaps(32), hooks, datapath.Options{})
+	require.NoError(t, err)
+	assert.True(t, loadsAtAll(t, plan.Build()), "64 maps")
+	assert.True(t, loadsAtAll(t, withMaps(64)))
+	assert.False(t, loadsAtAll(t, withMaps(65)))
+	_, err = datapath.NewPlan(withMaps(33), hooks, datapath.Options{})
+	require.ErrorContains(t, err, "65 maps")
 }
