@@ -91,18 +91,21 @@ func (m *mainCode) increment(base asm.Register, offset int) {
 	)
 }
 
-// ReadCounters reads the map named [CountersMap] of a loaded collection that was built from the plan. Hooks
-// come in the order in which they run. Packets that pass meanwhile may be counted for some hooks and not yet
-// for others.
+// ReadCounters reads the map named [CountersMap] of a loaded collection that was built from the plan, with
+// [Options.Counters]. Hooks come in the order in which they run. Packets that pass meanwhile may be counted for
+// some hooks and not yet for others. A map of another shape than this plan's is an error; one of another plan with
+// as many entrypoints and hooks cannot be told apart.
 func (p *Plan) ReadCounters(m *ebpf.Map) ([]HookCounters, error) {
 	if m == nil {
 		return nil, errors.New("read counters: no map: build the plan with Options.Counters, and take the map from the loaded collection")
 	}
+	want := p.countersSpec()
+	if m.Type() != want.Type || m.KeySize() != want.KeySize || m.ValueSize() != want.ValueSize || m.MaxEntries() != want.MaxEntries {
+		return nil, fmt.Errorf("read counters: the map is a %s of %d values of %d bytes, and that of this plan is a %s of %d values of %d bytes: take the map of the collection that this plan built",
+			m.Type(), m.MaxEntries(), m.ValueSize(), want.Type, want.MaxEntries, want.ValueSize)
+	}
 	var counters []HookCounters
 	for _, e := range p.entrypoints {
-		if need := len(e.hooks) * countersBlock; int(m.ValueSize()) < need {
-			return nil, fmt.Errorf("read counters of %q: a value of the map has %d bytes, its hooks need %d: take the map of the collection that this plan built", e.name, m.ValueSize(), need)
-		}
 		var perCPU [][]byte
 		if err := m.Lookup(uint32(e.index), &perCPU); err != nil {
 			return nil, fmt.Errorf("read counters of %q: %w", e.name, err)

@@ -52,11 +52,21 @@ func TestReadCountersOfAnotherMap(t *testing.T) {
 	_, err = plan.ReadCounters(nil)
 	require.ErrorContains(t, err, "Options.Counters")
 
-	other, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.PerCPUArray, KeySize: 4, ValueSize: 8, MaxEntries: 1})
-	require.NoError(t, err)
-	defer other.Close()
-	_, err = plan.ReadCounters(other)
-	require.ErrorContains(t, err, "the collection that this plan built")
+	own := *plan.Build().Maps[datapath.CountersMap]
+	for what, change := range map[string]func(m *ebpf.MapSpec){
+		"fewer hooks":      func(m *ebpf.MapSpec) { m.ValueSize /= 2 },
+		"more hooks":       func(m *ebpf.MapSpec) { m.ValueSize *= 2 },
+		"more entrypoints": func(m *ebpf.MapSpec) { m.MaxEntries++ },
+		"another type":     func(m *ebpf.MapSpec) { m.Type = ebpf.Array },
+	} {
+		spec := own
+		change(&spec)
+		other, err := ebpf.NewMap(&spec)
+		require.NoError(t, err)
+		defer other.Close()
+		_, err = plan.ReadCounters(other)
+		require.ErrorContains(t, err, "take the map of the collection that this plan built", what)
+	}
 
 	taken := program(ebpf.XDP, 0, 2)
 	taken.Maps = map[string]*ebpf.MapSpec{datapath.CountersMap: {Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1}}
