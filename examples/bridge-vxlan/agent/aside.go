@@ -17,8 +17,8 @@ import (
 // this one was killed.
 const asideSuffix = ".aside"
 
-// An ADD that has read the conflist makes its interface within lateADD: before that it only
-// asks for addresses, and waits for its turn.
+// An ADD that has read the conflist makes its interface within lateADD of having its turn:
+// before that it only asks for addresses.
 const (
 	lateADD      = 2 * time.Second
 	lookInterval = 50 * time.Millisecond
@@ -56,18 +56,15 @@ func (o options) putBack() error {
 }
 
 // awaitPods returns an error as soon as there are pods, nil when there are none for long
-// enough.
+// enough. How long it waits for its own turn does not count: an ADD may wait as well.
 func (o options) awaitPods(ctx context.Context) error {
-	enough := time.After(lateADD)
-	for {
-		if err := o.latePods(ctx); err != nil {
+	for left := lateADD; ; left -= lookInterval {
+		if err := o.latePods(ctx); err != nil || left <= 0 {
 			return err
 		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-enough:
-			return o.latePods(ctx)
 		case <-time.After(lookInterval):
 		}
 	}

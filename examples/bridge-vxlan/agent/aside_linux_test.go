@@ -31,6 +31,7 @@ func TestUninstallGivesWayToAPodThatIsBeingAttached(t *testing.T) {
 	added := make(chan error, 1)
 	go func() { added <- late.add(t) }()
 	require.Eventually(t, func() bool { _, err := os.Stat(h.path("leases", "cnikit", "10.244.1.2")); return err == nil }, patience, 5*time.Millisecond)
+	before := h.state(t)
 
 	type result struct {
 		out string
@@ -42,7 +43,7 @@ func TestUninstallGivesWayToAPodThatIsBeingAttached(t *testing.T) {
 		done <- result{out, err}
 	}()
 	require.Eventually(t, func() bool { _, err := os.Stat(h.conflist()); return err != nil }, patience, time.Millisecond)
-	before := h.state(t)
+	time.Sleep(lateADD) // somebody else's turn takes long
 	unlock()
 	require.NoError(t, <-added)
 	r := <-done
