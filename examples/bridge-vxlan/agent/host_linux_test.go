@@ -26,7 +26,7 @@ import (
 
 // patience is how long a test waits for what takes milliseconds, or a second until an
 // API server is asked again, on a machine that does nothing else.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // host is a namespace with an address on an underlay of its own, and the directories
 // that an agent works in.

@@ -13,7 +13,7 @@ import (
 // Where an update starts the new agent a little before the old one has ended, the new one
 // waits for it.
 const (
-	lockPatience = 5 * time.Second
+	lockPatience = 10 * time.Second
 	lockInterval = 50 * time.Millisecond
 )
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -84,11 +85,21 @@ func (p *pod) del(t *testing.T) error {
 	return p.host.runtime(t, func(r chain.Runner, l *chain.List) error { return r.Del(t.Context(), l, p.attachment()) })
 }
 
-// reach pings an address.
+// reach pings an address until it answers.
 func (p *pod) reach(t *testing.T, to netip.Addr) {
 	t.Helper()
 	_, err := p.ns.Ping(t.Context(), cnitest.Ping{To: to})
+	for began := time.Now(); err != nil && time.Since(began) < patience; {
+		_, err = p.ns.Ping(t.Context(), cnitest.Ping{To: to})
+	}
 	require.NoError(t, err)
+}
+
+// requireCutOff pings an address that must not answer.
+func (p *pod) requireCutOff(t *testing.T, to netip.Addr, why string) {
+	t.Helper()
+	_, err := p.ns.Ping(t.Context(), cnitest.Ping{To: to, Timeout: time.Second})
+	require.ErrorIs(t, err, cnitest.ErrNoReply, why)
 }
 
 // leases are the addresses that are given out on the host.

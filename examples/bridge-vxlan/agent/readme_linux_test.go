@@ -5,12 +5,9 @@ import (
 	"os"
 	"regexp"
 	"testing"
-	"time"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"github.com/cnikit/cnikit/cni/cnitest"
 	"github.com/cnikit/cnikit/internal/testenv"
 	"github.com/cnikit/cnikit/overlay"
 )
@@ -26,16 +23,6 @@ func (h *host) recipe(t *testing.T, kind string) {
 	for _, command := range commands {
 		h.do(t, command)
 	}
-}
-
-// answers pings an address that may be cut off.
-func (p *pod) answers(t *testing.T, to string) bool {
-	t.Helper()
-	_, err := p.ns.Ping(t.Context(), cnitest.Ping{To: netip.MustParseAddr(to), Timeout: time.Second})
-	if err != nil {
-		require.ErrorIs(t, err, cnitest.ErrNoReply)
-	}
-	return err == nil
 }
 
 // What the instructions say of firewalls and masquerading helps.
@@ -60,20 +47,20 @@ func TestRecipesOfTheDeployment(t *testing.T) {
 		require.NoError(t, p.add(t))
 		pods = append(pods, p)
 	}
-	four, six := pods[1].ips[0].String(), pods[1].ips[1].String()
-	assert.False(t, pods[0].answers(t, four))
-	assert.False(t, pods[0].answers(t, six))
+	four, six, node := pods[1].ips[0], pods[1].ips[1], netip.MustParseAddr("192.0.2.2")
+	pods[0].requireCutOff(t, four, "nothing is forwarded")
+	pods[0].requireCutOff(t, six, "nothing is forwarded")
 	for _, h := range hosts {
 		h.recipe(t, "FORWARD")
 	}
-	assert.True(t, pods[0].answers(t, four))
-	assert.True(t, pods[0].answers(t, six))
+	pods[0].reach(t, four)
+	pods[0].reach(t, six)
 
-	assert.False(t, pods[0].answers(t, "192.0.2.2"), "the filters are strict")
+	pods[0].requireCutOff(t, node, "the filters are strict")
 	for _, h := range hosts {
 		h.recipe(t, "MASQUERADE")
 	}
-	assert.True(t, pods[0].answers(t, "192.0.2.2"))
-	assert.True(t, pods[0].answers(t, four))
-	assert.True(t, pods[0].answers(t, six))
+	pods[0].reach(t, node)
+	pods[0].reach(t, four)
+	pods[0].reach(t, six)
 }
