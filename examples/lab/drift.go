@@ -9,9 +9,9 @@ import (
 	"github.com/cnikit/cnikit/overlay"
 )
 
-// repairLimit is how long a repair may take. The agents look at nothing without a cause,
-// so it is events that tell them.
-const repairLimit = 5 * time.Second
+// repairLimit is how long a repair may take on a machine with other things to do. The
+// agents look at nothing without a cause, so it is events that tell them.
+const repairLimit = 15 * time.Second
 
 // drift is something that an operator breaks, and the command that breaks it.
 type drift struct {

@@ -31,6 +31,9 @@ func (c *console) fail(step string, err error, logs string) {
 // interval is how often await looks.
 const interval = 2 * time.Millisecond
 
+// patience is how long the lab waits for what has no limit of its own.
+const patience = time.Minute
+
 // await looks until nothing is wrong, and returns how long that took. look returns what
 // is still wrong, and "" in the end. When the limit passes first, the error is a failure.
 func await(ctx context.Context, limit time.Duration, want string, look func() (wrong string, err error)) (time.Duration, error) {

@@ -61,7 +61,7 @@ func phase(ctx context.Context, flows []*flow) error {
 	for _, f := range flows {
 		until[f] = f.Report().Back + perPhase
 	}
-	_, err := await(ctx, 10*time.Second, fmt.Sprintf("%d more answers in each flow", perPhase), func() (string, error) {
+	_, err := await(ctx, patience, fmt.Sprintf("%d more answers in each flow", perPhase), func() (string, error) {
 		for _, f := range flows {
 			if report := f.Report(); report.Back < until[f] {
 				return f.name + ": " + report.String(), nil

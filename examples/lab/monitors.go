@@ -79,7 +79,7 @@ func (l *lab) stayIdle(ctx context.Context) error {
 // calmDown waits for what the kernel still does because of the steps before: it tries out
 // new link-local addresses for a second or two and then announces them (RFC 4862, DAD).
 func (l *lab) calmDown(ctx context.Context) error {
-	_, err := await(ctx, 10*time.Second, "no tentative address on any node", func() (string, error) {
+	_, err := await(ctx, patience, "no tentative address on any node", func() (string, error) {
 		for _, n := range l.nodes {
 			out, err := n.ns.Command(ctx, "ip", "-6", "-oneline", "address", "show", "tentative").Output()
 			if err != nil || len(out) > 0 {

@@ -93,7 +93,7 @@ func wanted(other overlay.Node) []string {
 // settle waits until every agent is done and every node has what it needs for every
 // other one.
 func (l *lab) settle(ctx context.Context) (time.Duration, error) {
-	return await(ctx, 10*time.Second, "all agents ready and every node known to every other", func() (string, error) {
+	return await(ctx, patience, "all agents ready and every node known to every other", func() (string, error) {
 		for _, n := range l.nodes {
 			if wrong := n.unready(); wrong != "" {
 				return wrong, nil
