@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// DefaultTimeout is how long a plugin may take for one call.
-const DefaultTimeout = 10 * time.Second
+// DefaultTimeout is how long a plugin may take for one call. Runtimes give it minutes, and
+// on a busy machine one of a dozen calls at once has needed ten seconds.
+const DefaultTimeout = 30 * time.Second
 
 // Options are for [Run] and [Examine]. The zero value runs everything that fits the
 // target.
