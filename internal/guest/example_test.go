@@ -11,12 +11,12 @@ import (
 func ExampleError() {
 	var err error = &guest.Error{
 		Release: "6.12.9-amd64",
-		Err:     errors.New("did not end within 4m0s"),
+		Err:     errors.New("did not end within 8m0s"),
 		Console: []byte("Run /init as init process\r\n"),
 	}
 	fmt.Println(err)
 	// Output:
-	// guest with kernel 6.12.9-amd64: did not end within 4m0s
+	// guest with kernel 6.12.9-amd64: did not end within 8m0s
 	// the console's last lines:
 	// 	Run /init as init process
 	// the program's last lines:

@@ -162,14 +162,17 @@ func TestFailing(t *testing.T) {
 // A machine does not outlive the process that has booted it.
 func TestGuestEndsWithTheTest(t *testing.T) {
 	testenv.Guest(t)
+	testenv.Build(t, "./testdata/subject") // what the child would build while we wait
+	testenv.Build(t, "github.com/cnikit/cnikit/internal/guest/init")
 	temporary := t.TempDir()
 	cmd := child(t, "hang", "TMPDIR="+temporary)
 	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	var qemu string
 	require.Eventually(t, func() bool {
 		qemu = processWith(temporary)
 		return qemu != ""
-	}, time.Minute, 50*time.Millisecond)
+	}, 2*time.Minute, 50*time.Millisecond)
 	require.NoError(t, cmd.Process.Kill())
 	_ = cmd.Wait()
 	if !assert.Eventually(t, func() bool { return processWith(temporary) != qemu }, time.Minute, 50*time.Millisecond) {

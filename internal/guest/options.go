@@ -12,7 +12,7 @@ type Options struct {
 	Modules []string          // kernel modules; what they need is loaded with them
 	Memory  int               // MiB; 0 is 512
 	CPUs    int               // 0 is 1, which is the quickest
-	Timeout time.Duration     // from the start of the machine to its end; 0 is 4 minutes
+	Timeout time.Duration     // from the start of the machine to its end; 0 is 8 minutes, as busy machines take ten times as long
 }
 
 func (o Options) withDefaults() Options {
@@ -23,7 +23,7 @@ func (o Options) withDefaults() Options {
 		o.CPUs = 1
 	}
 	if o.Timeout == 0 {
-		o.Timeout = 4 * time.Minute
+		o.Timeout = 8 * time.Minute
 	}
 	return o
 }
