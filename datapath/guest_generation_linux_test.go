@@ -91,7 +91,7 @@ func TestGuestGenerations(t *testing.T) {
 	current.fill(t, counting)
 	l := inCgroup(t, ebpf.AttachCGroupInetEgress, current.program)
 	s := newSender(t)
-	stop := make(chan struct{})
+	begun, stop := make(chan struct{}, 1), make(chan struct{})
 	var traffic sync.WaitGroup
 	var sent uint64
 	var failed error
@@ -102,9 +102,14 @@ func TestGuestGenerations(t *testing.T) {
 				return
 			default:
 				failed = s.send()
+				select {
+				case begun <- struct{}{}:
+				default:
+				}
 			}
 		}
 	})
+	<-begun
 	for range testenv.Scale(t, 20) {
 		next := egressDispatcher(t)
 		next.fill(t, counting)

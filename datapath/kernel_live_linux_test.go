@@ -26,7 +26,7 @@ import (
 type lab struct {
 	cgroup string
 	ns     *netns.NS
-	wait   time.Duration // how long a receiver waits: short where nothing is expected to come
+	wait   time.Duration // how long a receiver waits for a datagram: short where none is expected
 }
 
 // newLab moves the process into a cgroup of its own, for the time of the test.
@@ -126,7 +126,7 @@ func (o *occasion) check(t *testing.T, l *lab) {
 						require.NoError(t, err)
 					}
 				})
-				o.compare(t, want, trace.Take(t))
+				o.compare(t, want, trace.Wait(t, len(want)))
 			})
 		}
 	}
@@ -178,7 +178,7 @@ func socket(t *testing.T, family, kind int) int {
 func (l *lab) expect(arrives bool) {
 	l.wait = 50 * time.Millisecond
 	if arrives {
-		l.wait = 10 * time.Second
+		l.wait = time.Minute
 	}
 }
 
@@ -195,19 +195,42 @@ func (l *lab) exchange(t *testing.T, family int) error {
 		return err
 	}
 	var buffer [8]byte
-	n, _, err := unix.Recvfrom(to, buffer[:], 0)
-	if err == nil && !bytes.Equal(buffer[:n], []byte("x")) {
-		return errors.New("received something else")
+	for {
+		n, _, err := unix.Recvfrom(to, buffer[:], 0)
+		if errors.Is(err, unix.EINTR) { // with a time-out it is not begun anew by the kernel (signal(7))
+			continue
+		}
+		if err == nil && !bytes.Equal(buffer[:n], []byte("x")) {
+			return errors.New("received something else")
+		}
+		return err
 	}
-	return err
 }
 
-// connect makes a TCP connection to a port on which a new socket listens.
+// connect makes a TCP connection to a port on which a new socket listens, and ends it from both sides. Who has seen the other's end has seen all
+// that was before it, so that neither programs nor packets of the connection are left for later.
 func connect(t *testing.T, family int) error {
 	t.Helper()
 	listener, client := socket(t, family, unix.SOCK_STREAM), socket(t, family, unix.SOCK_STREAM)
 	require.NoError(t, unix.SetsockoptInt(listener, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1))
 	require.NoError(t, unix.Bind(listener, address(family, 4001)))
 	require.NoError(t, unix.Listen(listener, 1))
-	return unix.Connect(client, address(family, 4001))
+	if err := unix.Connect(client, address(family, 4001)); err != nil {
+		return err
+	}
+	server, _, err := unix.Accept(listener)
+	require.NoError(t, err)
+	require.NoError(t, unix.Shutdown(client, unix.SHUT_WR))
+	requireEnd(t, server)
+	require.NoError(t, unix.Close(server))
+	requireEnd(t, client)
+	return nil
+}
+
+// requireEnd waits until the other side of a connection has ended it.
+func requireEnd(t *testing.T, fd int) {
+	t.Helper()
+	n, err := unix.Read(fd, make([]byte, 1))
+	require.NoError(t, err)
+	require.Zero(t, n)
 }

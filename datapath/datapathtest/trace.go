@@ -3,6 +3,7 @@ package datapathtest
 import (
 	"encoding/binary"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -10,6 +11,9 @@ import (
 
 // traceLength is how many entries a trace holds; a power of two, so that a mask bounds the index.
 const traceLength = 256
+
+// traceSize is that of the map's value: a count and the entries (bytes).
+const traceSize = 4 + 4*traceLength
 
 // Trace shows which programs ran, and in which order: each writes a number into a map that all of them share.
 type Trace struct {
@@ -19,7 +23,7 @@ type Trace struct {
 // NewTrace makes an empty trace, which lives as long as the test.
 func NewTrace(t testing.TB) *Trace {
 	t.Helper()
-	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "trace", Type: ebpf.Array, KeySize: 4, ValueSize: 4 + 4*traceLength, MaxEntries: 1})
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Name: "trace", Type: ebpf.Array, KeySize: 4, ValueSize: traceSize, MaxEntries: 1})
 	if err != nil {
 		t.Fatalf("make trace: %v", err)
 	}
@@ -60,15 +64,35 @@ func fetchAdd(dst, src asm.Register, size asm.Size, offset int16) asm.Instructio
 	return add
 }
 
-// Take returns what was recorded since the last call.
+// Take returns what was recorded since the last call. No program that records may be running.
 func (tr *Trace) Take(t testing.TB) []int32 {
 	t.Helper()
-	value := make([]byte, 4+4*traceLength)
+	ids := tr.read(t)
+	if err := tr.m.Put(uint32(0), make([]byte, traceSize)); err != nil {
+		t.Fatalf("clear trace: %v", err)
+	}
+	return ids
+}
+
+// Wait is Take for programs that the kernel runs on its own time, such as those for packets, which may be received when who sent them is done. It waits
+// until there are at least n entries, for a minute, and until no more come.
+func (tr *Trace) Wait(t testing.TB, n int) []int32 {
+	t.Helper()
+	for deadline, last := time.Now().Add(time.Minute), -1; time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		have := len(tr.read(t))
+		if have >= n && have == last {
+			break
+		}
+		last = have
+	}
+	return tr.Take(t)
+}
+
+func (tr *Trace) read(t testing.TB) []int32 {
+	t.Helper()
+	value := make([]byte, traceSize)
 	if err := tr.m.Lookup(uint32(0), value); err != nil {
 		t.Fatalf("read trace: %v", err)
-	}
-	if err := tr.m.Put(uint32(0), make([]byte, len(value))); err != nil {
-		t.Fatalf("clear trace: %v", err)
 	}
 	count := binary.NativeEndian.Uint32(value)
 	if count > traceLength {
