@@ -17,33 +17,34 @@ func TestUsage(t *testing.T) {
 	ctx := t.Context()
 	m := NewMemory(MemoryOptions{Rest: time.Hour})
 	p, err := NewPool(m, PoolOptions{Quarantine: time.Hour},
-		RangeSet{{Subnet: pfx("10.1.0.0/29")}, {Subnet: pfx("10.2.0.0/28"), Exclude: pfxs("10.2.0.8/29")}}, RangeSet{{Subnet: pfx("fd00::/64")}})
+		RangeSet{{Subnet: pfx("10.1.0.0/29"), Exclude: pfxs("10.1.0.4/32")}, {Subnet: pfx("10.2.0.0/28"), Exclude: pfxs("10.2.0.8/29")}}, RangeSet{{Subnet: pfx("fd00::/64")}})
 	require.NoError(t, err)
 	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 		allocate(t, p, id)
 	}
 	require.NoError(t, p.Release(ctx, owner("b")))
+	require.NoError(t, p.Release(ctx, owner("d")))
 
 	u, err := p.Usage(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, Figures{Size: 11, Used: 5, Resting: 1}, u.Sets[0].Figures)
-	assert.Equal(t, Figures{Size: 5, Used: 4, Resting: 1}, u.Sets[0].Ranges[0].Figures)
-	assert.Equal(t, Figures{Size: 6, Used: 1}, u.Sets[0].Ranges[1].Figures)
-	assert.Equal(t, Figures{Size: math.MaxUint64 - 1, Used: 5, Resting: 1}, u.Sets[1].Figures)
+	assert.Equal(t, Figures{Size: 10, Used: 4, Resting: 2}, u.Sets[0].Figures)
+	assert.Equal(t, Figures{Size: 4, Used: 2, Resting: 2}, u.Sets[0].Ranges[0].Figures)
+	assert.Equal(t, Figures{Size: 6, Used: 2}, u.Sets[0].Ranges[1].Figures)
+	assert.Equal(t, Figures{Size: math.MaxUint64 - 1, Used: 4, Resting: 2}, u.Sets[1].Figures)
 	assert.Equal(t, "10.2.0.1-10.2.0.14", u.Sets[0].Ranges[1].Range.String())
 	assert.Empty(t, u.Outside)
-	assert.EqualValues(t, 5, u.Sets[0].Free())
+	assert.EqualValues(t, 4, u.Sets[0].Free())
 	assert.Zero(t, Figures{Size: 3, Used: 4}.Free())
-	assert.Equal(t, "set 0: 10.1.0.1-10.1.0.6: 4 of 5 used, 1 resting\n"+
-		"set 0: 10.2.0.1-10.2.0.14: 1 of 6 used\n"+
-		"set 1: fd00::1-fd00::ffff:ffff:ffff:ffff: 5 of 18446744073709551614 used, 1 resting\n", u.String())
+	assert.Equal(t, "set 0: 10.1.0.1-10.1.0.6: 2 of 4 used, 2 resting\n"+
+		"set 0: 10.2.0.1-10.2.0.14: 2 of 6 used\n"+
+		"set 1: fd00::1-fd00::ffff:ffff:ffff:ffff: 4 of 18446744073709551614 used, 2 resting\n", u.String())
 
 	huge, err := NewPool(m, PoolOptions{}, RangeSet{{Subnet: pfx("fd00::/48")}, {Subnet: pfx("fd01::/16")}})
 	require.NoError(t, err)
 	u, err = huge.Usage(ctx)
 	require.NoError(t, err)
-	assert.Equal(t, "5 of at least 2^64-1 used", u.Sets[0].String())
-	assert.Len(t, u.Outside, 5, "those of IPv4")
+	assert.Equal(t, "4 of at least 2^64-1 used", u.Sets[0].String())
+	assert.Len(t, u.Outside, 4, "those of IPv4")
 }
 
 // Leases that a new configuration has no place for are kept and reported.

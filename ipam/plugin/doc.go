@@ -13,8 +13,9 @@
 // repeated, with the routes of the configuration and the DNS settings of
 // resolvConf. DEL needs no namespace, no ranges and no previous result. CHECK
 // fails when an address is no longer held. GC frees what no valid attachment
-// holds. STATUS answers code 50 when a range set has no free address left, as an
-// ADD would.
+// holds. STATUS answers code 50 when an ADD would get no address: a range set has none
+// left, or the allocator cannot work. With more range sets of a family than a result
+// before CNI 0.3.0 has places for, ADD is refused, and DEL once it has freed.
 //
 // The plugin touches no interface and no namespace: that is for the plugin that
 // delegates to it.

@@ -111,12 +111,17 @@ func (s server) gc(ctx context.Context, r *cni.Request[Config]) error {
 	return a.Retain(ctx, valid)
 }
 
+// status gives the code for "not available" to whatever would keep an ADD from an address:
+// nothing free, or a directory that cannot be read or written.
 func (s server) status(ctx context.Context, r *cni.Request[Config]) error {
 	a, _, err := s.openWithRanges(r)
 	if err != nil {
 		return err
 	}
-	return report(a.Status(ctx))
+	if err = a.Status(ctx); err != nil && ctx.Err() == nil {
+		return cni.Errorf(cni.CodeNotAvailable, "%w", err)
+	}
+	return err
 }
 
 // check compares what the owner holds with the addresses of the previous result

@@ -143,6 +143,10 @@ func TestStatus(t *testing.T) {
 	require.NoError(t, n.do(t, cni.CommandStatus, "", n.config("")), "ranges may come with the ADD")
 	require.NoError(t, n.do(t, cni.CommandStatus, "", n.config(dualStack)))
 	assert.NoDirExists(t, n.dataDir)
+	require.NoError(t, os.MkdirAll(filepath.Join(n.dataDir, "net", "lock"), 0o755))
+	err := n.do(t, cni.CommandStatus, "", n.config(dualStack))
+	requireCode(t, cni.CodeNotAvailable, err)
+	assert.ErrorContains(t, err, "net/lock is not a regular file; remove it")
 }
 
 func TestVersion(t *testing.T) {
