@@ -2,12 +2,9 @@ package cni
 
 import (
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"maps"
-	"reflect"
 	"slices"
-	"strings"
 )
 
 // IPAM is the standard "ipam" key, for use in configuration types.
@@ -38,9 +35,12 @@ func decodeConfig[C any](data []byte) (C, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return c, Errorf(CodeInvalidConfig, "invalid configuration: %w", findFault[C](data, err))
 	}
-	if v, ok := any(&c).(interface{ Validate() error }); ok {
-		if err := v.Validate(); err != nil {
-			return c, invalidConfig(err)
+	for _, v := range []any{&c, c} { // of a pointer type, c itself has the methods
+		if v, ok := v.(interface{ Validate() error }); ok {
+			if err := v.Validate(); err != nil {
+				return c, invalidConfig(err)
+			}
+			break
 		}
 	}
 	return c, nil
@@ -70,58 +70,6 @@ func salvageConfig[C any](data []byte, log *slog.Logger) C {
 	return c
 }
 
-// findFault finds the key that a configuration does not decode for.
-func findFault[C any](data []byte, err error) error {
-	eachMember(data, func(key string, value, member json.RawMessage) bool {
-		fault := json.Unmarshal(member, new(C))
-		if fault == nil {
-			return true
-		}
-		err = &FieldError{Key: key, Value: value, Reason: fault.Error()}
-		var mismatch *json.UnmarshalTypeError
-		if errors.As(fault, &mismatch) {
-			err = typeFault(mismatch, key, member)
-		}
-		return false
-	})
-	return err
-}
-
-func typeFault(mismatch *json.UnmarshalTypeError, key string, member json.RawMessage) error {
-	path := mismatch.Field
-	if path == "" {
-		path = key
-	}
-	value := member
-	for part := range strings.SplitSeq(path, ".") {
-		var members map[string]json.RawMessage
-		if json.Unmarshal(value, &members) != nil || members[part] == nil {
-			break
-		}
-		value = members[part]
-	}
-	return &FieldError{Key: path, Value: value, Reason: "has the wrong type: want " + nameKind(mismatch.Type) + ", not " + mismatch.Value}
-}
-
-// nameKind names a Go type as the author of a configuration knows it.
-func nameKind(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "an object"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.Pointer:
-		return nameKind(t.Elem())
-	}
-	return "a whole number (" + t.Kind().String() + ")"
-}
-
 // eachMember calls fn for the members of an object in the order of their keys,
 // with the value and with an object that has only that member, until fn returns
 // false.
@@ -131,10 +79,15 @@ func eachMember(data []byte, fn func(key string, value, member json.RawMessage) 
 		return
 	}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
-		var o object
-		o.raw(key, members[key])
-		if !fn(key, members[key], o.bytes()) {
+		if !fn(key, members[key], memberOf(key, members[key])) {
 			return
 		}
 	}
+}
+
+// memberOf is an object with one member.
+func memberOf(key string, value json.RawMessage) []byte {
+	var o object
+	o.raw(key, value)
+	return o.bytes()
 }
