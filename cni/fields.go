@@ -104,10 +104,15 @@ func (f *fields) prefix(key string) netip.Prefix {
 		f.fail(key, "%q is not an IP address with a prefix length", s)
 		return netip.Prefix{}
 	}
-	if prefix.Addr().Is4In6() {
-		return netip.PrefixFrom(prefix.Addr().Unmap(), prefix.Bits()-96)
+	return unmap(prefix)
+}
+
+// unmap makes an IPv4 prefix of one in IPv6 form, an invalid one if that is too short.
+func unmap(p netip.Prefix) netip.Prefix {
+	if p.Addr().Is4In6() {
+		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
-	return prefix
+	return p
 }
 
 // object removes a member that is an object; nil if it is absent, null or wrong.

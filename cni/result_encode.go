@@ -10,7 +10,8 @@ import (
 // what that version cannot carry: before 1.1.0 the newer members of Interface and
 // Route, before 0.3.0 interfaces and all but the first address of each family.
 // Such a document needs an address. Unknown keys are kept as they are, except
-// that Extra never replaces a key that the version defines.
+// that Extra never replaces a key that the version defines. An IPv4 address in IPv6
+// form (::ffff:10.0.0.1) is written as the IPv4 address that it is.
 //
 // It fails with [CodeIncompatibleVersion] for a version outside
 // SupportedVersions, and for a result that ParseResult would refuse.
@@ -18,6 +19,7 @@ func (r *Result) Encode(version string) ([]byte, error) {
 	if !slices.Contains(SupportedVersions(), version) {
 		return nil, Errorf(CodeIncompatibleVersion, "encode result: cniVersion %q is not supported, use one of %v", version, SupportedVersions())
 	}
+	r = r.unmapped()
 	if err := r.validate(); err != nil {
 		return nil, fmt.Errorf("encode result: %w", err)
 	}
@@ -42,6 +44,19 @@ func (r *Result) Encode(version string) ([]byte, error) {
 		return nil, fmt.Errorf("encode result: %w", o.err)
 	}
 	return o.bytes(), nil
+}
+
+// unmapped is the result with IPv4 addresses in their own form.
+func (r *Result) unmapped() *Result {
+	c := *r
+	c.IPs, c.Routes = slices.Clone(r.IPs), slices.Clone(r.Routes)
+	for i, ip := range c.IPs {
+		c.IPs[i].Address, c.IPs[i].Gateway = unmap(ip.Address), ip.Gateway.Unmap()
+	}
+	for i, route := range c.Routes {
+		c.Routes[i].Dst, c.Routes[i].GW = unmap(route.Dst), route.GW.Unmap()
+	}
+	return &c
 }
 
 // family renders the ip4 or ip6 object of versions before 0.3.0.
@@ -118,7 +133,7 @@ func (o *object) dns(key string, d DNS) {
 	inner.texts("search", d.Search)
 	inner.texts("options", d.Options)
 	inner.extra(d.Extra, "nameservers", "domain", "search", "options")
-	if inner.members > 0 || inner.err != nil {
+	if inner.members > 0 {
 		o.object(key, &inner)
 	}
 }

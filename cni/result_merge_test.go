@@ -2,6 +2,7 @@ package cni_test
 
 import (
 	"encoding/json"
+	"net/netip"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -49,6 +50,7 @@ func TestMergeResults(t *testing.T) {
 	merged.DNS.Nameservers[0] = "changed"
 	assert.Equal(t, before, eth0.String()+net1.String(), "no memory is shared")
 	assert.Equal(t, &cni.Result{}, cni.MergeResults())
+	assert.Equal(t, "1.0.0", cni.MergeResults(nil, net1, eth0).CNIVersion, "that of the first")
 }
 
 func TestResultSplit(t *testing.T) {
@@ -85,10 +87,14 @@ func TestMergeKeepsRoutesOnLink(t *testing.T) {
 	first := `{"cniVersion":"1.1.0","interfaces":[{"name":"a","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.0.0.9/32","gateway":"10.0.0.1"}],
 		"routes":[{"dst":"10.0.0.1/32"},{"dst":"0.0.0.0/0","gw":"10.0.0.1"}]}`
 	second := `{"cniVersion":"1.1.0","interfaces":[{"name":"b","sandbox":"/n"}],"ips":[{"interface":0,"address":"11.0.0.9/32","gateway":"11.0.0.1"}],
-		"routes":[{"dst":"11.0.0.1/32"},{"dst":"11.0.0.1/32","scope":253},{"dst":"11.0.0.0/8","gw":"11.0.0.1"}]}`
+		"routes":[{"dst":"11.0.0.1/32"},{"dst":"11.0.0.1/32","scope":253},{"dst":"11.0.0.0/8","gw":"11.0.0.1"},{"dst":"10.0.0.1/32","gw":"11.0.0.1"}]}`
 	merged := cni.MergeResults(parse(t, first), parse(t, second), parse(t, `{"ips":[{"address":"12.0.0.9/8","gateway":"12.0.0.1"}],"routes":[{"dst":"169.254.0.0/16","scope":253}]}`))
-	for _, i := range []int{0, 2, 3, 5} {
+	for _, i := range []int{0, 2, 3, 6} {
 		assert.False(t, merged.Routes[i].GW.IsValid(), "%v", merged.Routes[i])
+	}
+	others := cni.MergeResults(parse(t, `{"ips":[{"address":"12.0.0.9/8","gateway":"12.0.0.1"}],"routes":[{"dst":"13.0.0.0/8","scope":0},{"dst":"12.0.0.1/16"}]}`))
+	for _, route := range others.Routes {
+		assert.True(t, route.GW.IsValid(), "%v", route)
 	}
 	parts := cni.MergeResults(parse(t, first), parse(t, second)).Split("a", "b")
 	assert.Equal(t, parse(t, first).String(), parts[0].String())
@@ -119,6 +125,10 @@ func TestResultSplitOddities(t *testing.T) {
 			[]string{`{"interfaces":[{"name":"a","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.0.0.1/8"}]}`,
 				`{"interfaces":[{"name":"b","sandbox":"/n"}],"ips":[{"interface":0,"address":"11.0.0.1/32","gateway":"169.254.1.1"}],"routes":[{"dst":"0.0.0.0/0","gw":"169.254.1.1"}]}`}},
 		"of the host alone": {`{"interfaces":[{"name":"h"}]}`, []string{"a"}, []string{`{}`}},
+		"a route of a family that the first has not": {`{"interfaces":[{"name":"a","sandbox":"/n"},{"name":"b","sandbox":"/n"}],
+			"ips":[{"interface":0,"address":"10.0.0.1/8"},{"interface":1,"address":"fd00::1/64"}],"routes":[{"dst":"fd99::/64"}]}`, []string{"a", "b"},
+			[]string{`{"interfaces":[{"name":"a","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.0.0.1/8"}]}`,
+				`{"interfaces":[{"name":"b","sandbox":"/n"}],"ips":[{"interface":0,"address":"fd00::1/64"}],"routes":[{"dst":"fd99::/64"}]}`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parts := parse(t, c.doc).Split(c.names...)
@@ -129,6 +139,9 @@ func TestResultSplitOddities(t *testing.T) {
 	}
 	assert.Equal(t, []*cni.Result{nil, nil}, (*cni.Result)(nil).Split("a", "b"))
 	assert.Empty(t, parse(t, partEth0).Split())
+	seven := 7
+	odd := cni.Result{IPs: []cni.IP{{Address: netip.MustParsePrefix("10.0.0.1/8"), Interface: &seven}}}
+	assert.Empty(t, odd.Split("a")[0].IPs, "of an interface that is not there")
 }
 
 func TestDNSJoin(t *testing.T) {

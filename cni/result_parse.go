@@ -1,6 +1,9 @@
 package cni
 
-import "fmt"
+import (
+	"fmt"
+	"net/netip"
+)
 
 // ParseResult reads a result document of any version, numbers and unknown keys
 // exactly. The document's own cniVersion decides its form; without one it is read
@@ -137,6 +140,15 @@ func (ip IP) validate(interfaces int) error {
 	if ip.Interface != nil && (*ip.Interface < 0 || *ip.Interface >= interfaces) {
 		return fmt.Errorf("interface: %d is out of range, the result has %d interfaces", *ip.Interface, interfaces)
 	}
+	return validateGateway("gateway", ip.Gateway)
+}
+
+// validateGateway refuses a zone: it is the name of an interface in the namespace that
+// the address was seen in.
+func validateGateway(key string, gateway netip.Addr) error {
+	if gateway.Zone() != "" {
+		return fmt.Errorf("%s: %v has a zone, use %v", key, gateway, gateway.WithZone(""))
+	}
 	return nil
 }
 
@@ -153,5 +165,5 @@ func (r Route) validate() error {
 			return fmt.Errorf("%s: %d is negative", n.key, *n.value)
 		}
 	}
-	return nil
+	return validateGateway("gw", r.GW)
 }

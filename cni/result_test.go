@@ -69,7 +69,7 @@ func removeNewlines(s string) string {
 }
 
 func TestResultEncodeRefuses(t *testing.T) {
-	address := netip.MustParsePrefix("10.0.0.1/24")
+	address, zoned := netip.MustParsePrefix("10.0.0.1/24"), netip.MustParseAddr("fe80::1%eth0")
 	one := 1
 	for name, c := range map[string]struct {
 		r       Result
@@ -80,6 +80,9 @@ func TestResultEncodeRefuses(t *testing.T) {
 		"no address before 0.3.0":       {Result{Interfaces: []Interface{{Name: "eth0"}}}, "0.2.0", "version 0.2.0 needs an IP address"},
 		"index out of range":            {Result{IPs: []IP{{Address: address, Interface: &one}}}, "1.0.0", "ips[0].interface: 1 is out of range, the result has 0 interfaces"},
 		"no address":                    {Result{IPs: []IP{{}}}, "1.0.0", "ips[0].address: is missing or invalid"},
+		"a gateway with a zone":         {Result{IPs: []IP{{Address: address, Gateway: zoned}}}, "1.1.0", "ips[0].gateway: fe80::1%eth0 has a zone, use fe80::1"},
+		"a route with a zone":           {Result{Routes: []Route{{Dst: address, GW: zoned}}}, "1.1.0", "routes[0].gw: fe80::1%eth0 has a zone"},
+		"mapped, too short":             {Result{IPs: []IP{{Address: netip.MustParsePrefix("::ffff:10.0.0.1/64")}}}, "1.0.0", "ips[0].address: is missing or invalid"},
 		"no destination":                {Result{Routes: []Route{{}}}, "1.0.0", "routes[0].dst: is missing or invalid"},
 		"negative number":               {Result{Interfaces: []Interface{{MTU: -1}}}, "1.1.0", "interfaces[0].mtu: -1 is negative"},
 		"junk in Extra of the document": {Result{Extra: map[string]json.RawMessage{"x": []byte("{")}}, "1.1.0", `x: is not JSON ("{"), want JSON`},
@@ -101,6 +104,12 @@ func TestResultEncodeExtraNeverReplaces(t *testing.T) {
 	out, err := r.Encode("1.0.0")
 	require.NoError(t, err)
 	assert.Equal(t, `{"cniVersion":"1.0.0","interfaces":[{"name":"a<b"}],"ip4":7}`, string(out))
+
+	r.IPs = []IP{{Address: netip.MustParsePrefix("10.0.0.1/8")}}
+	r.Extra = map[string]json.RawMessage{"cniVersion": []byte("9"), "ip4": []byte("7"), "ip6": []byte("8"), "dns": []byte("9"), "ips": []byte("[]")}
+	out, err = r.Encode("0.2.0")
+	require.NoError(t, err)
+	assert.Equal(t, `{"cniVersion":"0.2.0","ip4":{"ip":"10.0.0.1/8"},"ips":[]}`, string(out))
 }
 
 func TestParseResultRefuses(t *testing.T) {
@@ -133,6 +142,7 @@ func TestParseResultRefuses(t *testing.T) {
 		"0.2.0: other family":   {`{"cniVersion":"0.2.0","ip6":{"ip":"10.0.0.1/8"}}`, `ip6.ip: 10.0.0.1/8 is of the other family`},
 		"0.2.0: null route":     {`{"cniVersion":"0.2.0","ip4":{"ip":"10.0.0.1/8","routes":[null]}}`, `ip4.routes[0]: is null`},
 		"0.2.0: ip4 no object":  {`{"cniVersion":"0.2.0","ip4":"10.0.0.1/8"}`, `ip4: is "10.0.0.1/8", want an object`},
+		"the first of two":      {`{"interfaces":[{"name":1,"mac":2}],"ips":[null]}`, "interfaces[0].name: is 1"},
 		"a long value is short": {`{"ips":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`, "aaa…, want a list"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -169,6 +179,23 @@ func TestParseResultMapped(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, netip.MustParsePrefix("10.0.0.1/24"), r.IPs[0].Address)
 	assert.Equal(t, netip.MustParseAddr("10.0.0.2"), r.IPs[0].Gateway)
+}
+
+func TestResultEncodeMapped(t *testing.T) {
+	r := Result{
+		IPs:    []IP{{Address: netip.MustParsePrefix("::ffff:10.0.0.1/120"), Gateway: netip.MustParseAddr("::ffff:10.0.0.2")}},
+		Routes: []Route{{Dst: netip.MustParsePrefix("::ffff:10.9.0.0/112"), GW: netip.MustParseAddr("::ffff:10.0.0.2")}},
+	}
+	for version, want := range map[string]string{
+		"0.2.0": `{"cniVersion":"0.2.0","ip4":{"ip":"10.0.0.1/24","gateway":"10.0.0.2","routes":[{"dst":"10.9.0.0/16","gw":"10.0.0.2"}]}}`,
+		"0.4.0": `{"cniVersion":"0.4.0","ips":[{"version":"4","address":"10.0.0.1/24","gateway":"10.0.0.2"}],"routes":[{"dst":"10.9.0.0/16","gw":"10.0.0.2"}]}`,
+		"1.0.0": `{"cniVersion":"1.0.0","ips":[{"address":"10.0.0.1/24","gateway":"10.0.0.2"}],"routes":[{"dst":"10.9.0.0/16","gw":"10.0.0.2"}]}`,
+	} {
+		out, err := r.Encode(version)
+		require.NoError(t, err)
+		assert.Equal(t, want, string(out))
+	}
+	assert.True(t, r.IPs[0].Address.Addr().Is4In6(), "the result itself is left alone")
 }
 
 func TestResultClone(t *testing.T) {

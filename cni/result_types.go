@@ -139,8 +139,5 @@ func addrFromNet(ip net.IP) (netip.Addr, error) {
 }
 
 func netFromPrefix(p netip.Prefix) net.IPNet {
-	if !p.IsValid() {
-		return net.IPNet{}
-	}
 	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
