@@ -24,9 +24,9 @@ import (
 //   - VERSION tells the versions that all of them support.
 //
 // Where all run, the errors are joined; the code is that of the first, or
-// [CodeLimitedConnectivity] if one has it. Results keep the text that a handler
-// printed, unknown keys and numbers too, unless they have to be converted to the
-// version of the configuration.
+// [CodeLimitedConnectivity] if one has it, and what several say alike is said once.
+// Results keep the text that a handler printed, unknown keys and numbers too, unless
+// they have to be converted to the version of the configuration.
 //
 // Chain calls the handlers one after the other on the goroutine that calls it. It is
 // an error of every command to have no handlers, or one that is nil.
@@ -52,9 +52,13 @@ func (c chained) serve(ctx context.Context, inv Invocation) ([]byte, error) {
 	if err := inv.Validate(); err != nil {
 		return nil, err
 	}
-	switch inv.Command {
-	case CommandVersion:
+	if inv.Command == CommandVersion {
 		return c.version(ctx, inv)
+	}
+	if _, err := readEnvelope(inv); err != nil { // each handler would say so
+		return nil, err
+	}
+	switch inv.Command {
 	case CommandAdd:
 		return c.add(ctx, inv)
 	case CommandDel:
@@ -202,9 +206,15 @@ func sameVersion(out []byte, version string) ([]byte, error) {
 	return d.with("cniVersion", value).encode(), err
 }
 
-// joinErrors is the error of several that each have their own code; nil for none.
-func joinErrors(errs ...error) error {
-	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+// joinErrors is the error of several that each have their own code; nil for none. What
+// several say alike is said once.
+func joinErrors(all ...error) error {
+	var errs []error
+	for _, err := range all {
+		if err != nil && !slices.ContainsFunc(errs, func(e error) bool { return e.Error() == err.Error() }) {
+			errs = append(errs, err)
+		}
+	}
 	if len(errs) == 0 {
 		return nil
 	}

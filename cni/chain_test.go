@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
 
@@ -144,6 +143,10 @@ func TestChainFailures(t *testing.T) {
 			record{"CHECK a none", "CHECK b none"}, cni.Error{Code: 11, Msg: "later"}},
 		"STATUS goes on, and the worst code counts": {map[string]error{"STATUS a": later, "STATUS c": limited}, "STATUS",
 			record{"STATUS a none", "STATUS b none", "STATUS c none"}, cni.Error{Code: 51, Msg: "later\nlimited"}},
+		"what all say is said once": {map[string]error{"GC a": later, "GC b": later, "GC c": errors.New("stuck")}, "GC",
+			record{"GC a none", "GC b none", "GC c none"}, cni.Error{Code: 11, Msg: "later\nstuck"}},
+		"one error is reported as it is": {map[string]error{"DEL b": &cni.Error{Code: 150, Msg: "m", Details: "d"}}, "DEL",
+			record{"DEL c none", "DEL b none", "DEL a none"}, cni.Error{Code: 150, Msg: "m", Details: "d"}},
 		"GC goes on": {map[string]error{"GC a": errors.New("stuck"), "GC b": later}, "GC",
 			record{"GC a none", "GC b none", "GC c none"}, cni.Error{Code: 999, Msg: "stuck\nlater"}},
 	} {
@@ -178,6 +181,29 @@ func TestChainUndoOutlivesItsContext(t *testing.T) {
 	assert.EqualError(t, deleted, "ran")
 }
 
+// What fails while the request is being cancelled keeps its own code.
+func TestChainFailsAndIsCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	full := handlerFunc(func(_ context.Context, inv cni.Invocation) ([]byte, error) {
+		cancel()
+		return nil, failure(inv, cni.Errorf(cni.CodeIO, "disk is full"))
+	})
+	e := runHandler(ctx, cni.Chain(full), environment("ADD"), network("1.1.0")).failed(t)
+	assert.Equal(t, cni.Error{CNIVersion: "1.1.0", Code: cni.CodeIO, Msg: "disk is full"}, e)
+}
+
+// failure is an error of every command but DEL.
+func failure(inv cni.Invocation, err error) error {
+	if inv.Command == cni.CommandDel {
+		return nil
+	}
+	return err
+}
+
+func failWith(err error) func(context.Context, cni.Invocation) ([]byte, error) {
+	return func(_ context.Context, inv cni.Invocation) ([]byte, error) { return nil, failure(inv, err) }
+}
+
 func TestChainVersion(t *testing.T) {
 	answerWith := func(doc string) cni.Handler {
 		return handlerFunc(func(context.Context, cni.Invocation) ([]byte, error) { return []byte(doc), nil })
@@ -193,6 +219,8 @@ func TestChainVersion(t *testing.T) {
 			`{"cniVersion":"0.3.1","supportedVersions":["0.4.0","1.0.0"]}`},
 		"of a chain in a chain": {cni.Chain(cni.Chain(some("1.0.0", "1.1.0")), some("1.0.0")),
 			`{"cniVersion":"0.3.1","supportedVersions":["1.0.0"]}`},
+		"a list":           {cni.Chain(some(), answerWith(`[]`)), "plugin 2 of 2 of the chain: read the answer to VERSION: the document: is [], want an object"},
+		"an error":         {cni.Chain(some(), handlerFunc(failWith(cni.Errorf(cni.CodeIO, "no disk")))), "no disk"},
 		"empty":            {cni.Chain(some("0.4.0"), some("1.0.0")), "no version of the specification in common"},
 		"junk":             {cni.Chain(some(), answerWith(`{"supportedVersions":1}`)), "plugin 2 of 2 of the chain: read the answer to VERSION: supportedVersions: is 1"},
 		"none":             {cni.Chain(some(), answerWith(`{}`)), "no version of the specification in common"},
@@ -299,7 +327,7 @@ func TestChainAsADelegate(t *testing.T) {
 		})
 		require.ErrorContains(t, err, "plugin not found")
 		assert.NotErrorIs(t, err, cni.ErrPluginNotFound)
-		_, err = cni.Chain(missing{}).Handle(t.Context(), cni.Invocation{Command: cni.CommandStatus})
+		_, err = cni.Chain(missing{}).Handle(t.Context(), cni.Invocation{Command: cni.CommandStatus, Config: []byte(network("1.1.0"))})
 		require.ErrorContains(t, err, "plugin not found")
 		assert.NotErrorIs(t, err, cni.ErrPluginNotFound)
 	})
@@ -309,16 +337,31 @@ func TestChainRefuses(t *testing.T) {
 	h, calls := chained(nil)
 	e := runHandler(t.Context(), h, nil, "").failed(t)
 	assert.Equal(t, cni.CodeInvalidEnvironment, e.Code)
+	assert.Contains(t, e.Msg, "CNI_COMMAND is missing; this is a CNI plugin")
 	for _, name := range []string{"a", "b", "c"} {
 		assert.Contains(t, e.Details, "about "+name)
 	}
-	for _, command := range []string{"ADD", "DEL"} {
+	for _, command := range []string{"ADD", "DEL", "CHECK", "STATUS", "GC"} {
 		for _, stdin := range []string{``, `[]`, `{`, `{}{}`} {
 			assert.Equal(t, cni.CodeDecode, runHandler(t.Context(), h, environment(command), stdin).failed(t).Code)
 		}
+		e := runHandler(t.Context(), h, environment(command), `{"cni.dev/attachments":[]}`).failed(t)
+		assert.Equal(t, cni.Error{CNIVersion: "1.1.0", Code: cni.CodeInvalidConfig, Msg: `invalid configuration: name="": is missing`}, e, "said once, and nothing is undone")
+	}
+	for _, command := range []string{"CHECK", "STATUS", "GC"} {
+		e := runHandler(t.Context(), h, environment(command), network("0.3.1")).failed(t)
+		assert.Equal(t, "config version does not allow "+command, e.Error())
 	}
 	assert.Equal(t, cni.CodeIncompatibleVersion, runHandler(t.Context(), h, environment("ADD"), network("9.9.9")).failed(t).Code)
-	_, err := h.Handle(t.Context(), cni.Invocation{Command: "NOPE"})
-	require.ErrorContains(t, err, `CNI_COMMAND="NOPE"`)
-	assert.False(t, slices.ContainsFunc(*calls, func(call string) bool { return strings.HasPrefix(call, "ADD") }))
+	assert.Equal(t, record{"DEL a none"}, *calls, "the version is refused by the plugins")
+
+	called := handlerFunc(func(_ context.Context, inv cni.Invocation) ([]byte, error) {
+		assert.Fail(t, "the handler is called", "%s", inv.Command)
+		return nil, nil
+	})
+	for _, inv := range []cni.Invocation{{Command: "NOPE"}, {Command: cni.CommandDel}} {
+		inv.Config = []byte(network("1.1.0"))
+		_, err := cni.Chain(called).Handle(t.Context(), inv)
+		assert.Equal(t, cni.CodeInvalidEnvironment, cni.AsError(err).Code)
+	}
 }
