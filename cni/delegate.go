@@ -12,9 +12,10 @@ import (
 // request and, but for what [DelegateOptions] change, its configuration.
 //
 // A delegate that refuses the version of its configuration is asked for the versions
-// that it speaks and gets the highest that both know, from then on and with its
-// prevResult converted. If that version has no such command (no STATUS and GC before
-// 1.1.0, no CHECK before 0.4.0), there is nothing to ask the delegate: success.
+// that it speaks and gets the highest of those below, for a DEL also the lowest above,
+// from then on and with its prevResult converted. If that version has no such command
+// (no STATUS and GC before 1.1.0, no CHECK before 0.4.0), there is nothing to ask the
+// delegate: success.
 //
 // A Delegate belongs to its request and is used by the same goroutine.
 type Delegate struct {
@@ -42,8 +43,8 @@ func (r *Request[C]) Delegate(plugin string) *Delegate {
 }
 
 // Add runs ADD. If it fails, or answers with something that is no result, the
-// delegate's DEL has run when Add returns; if it succeeds, the DEL is registered
-// with [Request.Undo].
+// delegate's DEL has run when Add returns, and the error says if that failed, too; if it
+// succeeds, the DEL is registered with [Request.Undo].
 //
 // Either DEL takes away all that the delegate keeps for the attachment, that of an
 // earlier ADD too: a second ADD of an attachment that fails would free the addresses of
@@ -61,12 +62,11 @@ func (d *Delegate) Add(ctx context.Context) (*Result, error) {
 	case d.err != nil || errors.Is(err, ErrPluginNotFound):
 		return nil, err // it did not run
 	}
-	ctx, cancel := undoContext(ctx, undoTime)
-	defer cancel()
-	if delErr := d.Del(ctx); delErr != nil {
-		d.inv.logger().Error("DEL after a failed ADD failed", "plugin", d.plugin, "error", delErr)
+	failed := *AsError(err)
+	for _, problem := range rollBack(ctx, []undoStep{{"ADD of plugin " + d.plugin, d.Del}}, d.inv.logger()) {
+		failed.addDetail(problem.Error())
 	}
-	return nil, err
+	return nil, &failed
 }
 
 func (d *Delegate) add(ctx context.Context) (*Result, error) {

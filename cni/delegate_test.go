@@ -144,6 +144,36 @@ func TestDelegateAddCancelled(t *testing.T) {
 	assert.Equal(t, []string{"ADD pool", "DEL pool"}, s.calls, "scripted checks that the DEL could run")
 }
 
+func TestDelegateAddThatCannotBeUndone(t *testing.T) {
+	for name, fails := range map[string]bool{"the DEL fails": true, "the DEL succeeds": false} {
+		t.Run(name, func(t *testing.T) {
+			s := &scripted{t: t, answer: func(command cni.Command) ([]byte, error) {
+				if command == cni.CommandAdd {
+					return nil, cni.Errorf(cni.CodeNotAvailable, "empty pool")
+				}
+				if fails {
+					return nil, cni.Errorf(cni.CodeIO, "stuck")
+				}
+				return nil, nil
+			}}
+			p := testPlugin()
+			p.Delegates = s
+			p.Add = func(ctx context.Context, r *request) (*cni.Result, error) { return r.Delegate("pool").Add(ctx) }
+			a := run(p, environment("ADD"), network("1.0.0"))
+			e := a.failed(t)
+			assert.Equal(t, cni.CodeNotAvailable, e.Code)
+			assert.Equal(t, `plugin "pool" ADD: empty pool`, e.Msg, "the first error is the one reported")
+			if !fails {
+				assert.Empty(t, e.Details)
+				assert.NotContains(t, a.stderr, "undo failed")
+				return
+			}
+			assert.Equal(t, `undo ADD of plugin pool: plugin "pool" DEL: stuck`, e.Details)
+			assert.Contains(t, a.stderr, "undo failed")
+		})
+	}
+}
+
 func TestDelegateName(t *testing.T) {
 	for _, name := range []string{"", ".", "..", "a/b", `a\b`, "../bridge"} {
 		s := &scripted{t: t, answer: success}

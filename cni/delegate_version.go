@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// negotiate looks for an older version after a delegate refused a command, and
+// negotiate looks for another version after a delegate refused a command, and
 // reports whether it found one. Asking costs a process, so it is done for a reason
 // only.
 func (d *Delegate) negotiate(ctx context.Context, command Command, refusal error) bool {
@@ -29,14 +29,29 @@ func (d *Delegate) negotiate(ctx context.Context, command Command, refusal error
 	if err != nil || slices.Contains(theirs, d.version) {
 		return false // it was about something else
 	}
-	for _, version := range slices.Backward(SupportedVersions()) {
-		if slices.Contains(theirs, version) && (atLeast(d.version, version) || !slices.Contains(SupportedVersions(), d.version)) {
-			log.Info("the delegate speaks an older version", "version", d.version, "speaks", version)
-			d.version = version
-			return true
+	version := common(command, d.version, theirs)
+	if version == "" {
+		return false
+	}
+	log.Info("the delegate speaks another version", "version", d.version, "speaks", version)
+	d.version = version
+	return true
+}
+
+// common is the version in which a delegate that speaks theirs is asked instead of in
+// another; "" for none. It is the highest below, and for a DEL, which nobody else would
+// carry out, else the lowest above.
+func common(command Command, version string, theirs []string) string {
+	both := slices.DeleteFunc(SupportedVersions(), func(v string) bool { return !slices.Contains(theirs, v) })
+	for _, lower := range slices.Backward(both) {
+		if atLeast(version, lower) || !slices.Contains(SupportedVersions(), version) {
+			return lower
 		}
 	}
-	return false
+	if command == CommandDel && len(both) > 0 {
+		return both[0]
+	}
+	return ""
 }
 
 // refusesVersion reports whether an error may be due to the version: it says so, or

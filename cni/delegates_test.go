@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -100,19 +99,22 @@ func TestDelegateWithOneOption(t *testing.T) {
 		config  string // of the request
 		want    string // what the delegate gets; "": the very text of the request
 	}{
-		"none":                 {cni.DelegateOptions{}, "DEL", network("1.1.0", prevOfTwo), ""},
-		"environment":          {cni.DelegateOptions{Env: []string{"A=1"}}, "GC", network("1.1.0"), ""},
-		"arguments, to none":   {cni.DelegateOptions{Args: cni.Args{}}, "ADD", network("1.1.0", prevOfTwo), ""},
-		"interface/DEL":        {cni.DelegateOptions{IfName: "net1"}, "DEL", `{"cniVersion":"1.1.0","name":"n",` + prevOfTwo + `}`, `{"cniVersion":"1.1.0","name":"n","prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.1.0.5/24"}],"x":1.00}}`},
-		"interface/ADD":        {cni.DelegateOptions{IfName: "net1"}, "ADD", `{"cniVersion":"1.1.0","name":"n","prevResult":{"x":1.00}}`, `{"cniVersion":"1.1.0","name":"n","prevResult":{"cniVersion":"1.1.0","x":1.00}}`},
-		"prevResult/ADD":       {cni.DelegateOptions{PrevResult: result}, "ADD", `{"cniVersion":"1.0.0","name":"n"}`, `{"cniVersion":"1.0.0","name":"n","prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.5.0.5/24"}]}}`},
-		"prevResult/CHECK":     {cni.DelegateOptions{PrevResult: result}, "CHECK", `{"cniVersion":"1.0.0","name":"n",` + prevOfTwo + `}`, `{"cniVersion":"1.0.0","name":"n","prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.5.0.5/24"}]}}`},
-		"valid":                {cni.DelegateOptions{Valid: []cni.Attachment{{ContainerID: "a", IfName: "b"}}}, "GC", `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[]}`, `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[{"containerID":"a","ifname":"b"}],"cni.dev/valid-attachments":[{"containerID":"a","ifname":"b"}]}`},
-		"valid, none":          {cni.DelegateOptions{Valid: []cni.Attachment{}}, "GC", `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[{"containerID":"a","ifname":"b"}]}`, `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[],"cni.dev/valid-attachments":[]}`},
-		"a name of its own":    {cni.DelegateOptions{Config: []byte(`{"type":"x","name":"other"}`)}, "STATUS", network("1.1.0"), `{"type":"x","name":"other","cniVersion":"1.1.0"}`},
-		"versions of its own":  {cni.DelegateOptions{Config: []byte(`{"type":"x","cniVersion":"0.4.0","cniVersions":["1.0.0","9.9.9"]}`)}, "ADD", network("1.1.0"), `{"type":"x","cniVersion":"1.0.0","cniVersions":["1.0.0","9.9.9"],"name":"lan"}`},
-		"its own capabilities": {cni.DelegateOptions{Config: []byte(`{"type":"x","name":"n","capabilities":{"mac":true},"runtimeConfig":{"ips":[1]}}`)}, "ADD", network("1.1.0", runtimeGave), `{"type":"x","name":"n","runtimeConfig":{"ips":[1]},"cniVersion":"1.1.0"}`},
-		"a DEL of any version": {cni.DelegateOptions{Config: []byte(`{"type":"x","name":"n"}`)}, "DEL", network("9.9.9", prevOfTwo), `{"type":"x","name":"n","cniVersion":"9.9.9","prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"veth1"},{"name":"eth0","sandbox":"/n"},{"name":"net1","sandbox":"/n"}],"ips":[{"interface":1,"address":"10.0.0.5/24"},{"interface":2,"address":"10.1.0.5/24"}],"x":1.00}}`},
+		"none":                  {cni.DelegateOptions{}, "DEL", network("1.1.0", prevOfTwo), ""},
+		"environment":           {cni.DelegateOptions{Env: []string{"A=1"}}, "GC", network("1.1.0"), ""},
+		"arguments, to none":    {cni.DelegateOptions{Args: cni.Args{}}, "ADD", network("1.1.0", prevOfTwo), ""},
+		"interface/DEL":         {cni.DelegateOptions{IfName: "net1"}, "DEL", `{"cniVersion":"1.1.0","name":"n",` + prevOfTwo + `}`, `{"cniVersion":"1.1.0","name":"n","prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"interface":0,"address":"10.1.0.5/24"}],"x":1.00}}`},
+		"interface/ADD":         {cni.DelegateOptions{IfName: "net1"}, "ADD", `{"cniVersion":"1.1.0","name":"n","prevResult":{"x":1.00}}`, `{"cniVersion":"1.1.0","name":"n","prevResult":{"cniVersion":"1.1.0","x":1.00}}`},
+		"prevResult/ADD":        {cni.DelegateOptions{PrevResult: result}, "ADD", `{"cniVersion":"1.0.0","name":"n"}`, `{"cniVersion":"1.0.0","name":"n","prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.5.0.5/24"}]}}`},
+		"prevResult/CHECK":      {cni.DelegateOptions{PrevResult: result}, "CHECK", `{"cniVersion":"1.0.0","name":"n",` + prevOfTwo + `}`, `{"cniVersion":"1.0.0","name":"n","prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.5.0.5/24"}]}}`},
+		"prevResult, interface": {cni.DelegateOptions{PrevResult: result, IfName: "net1"}, "CHECK", `{"cniVersion":"1.0.0","name":"n",` + prevOfTwo + `}`, `{"cniVersion":"1.0.0","name":"n","prevResult":{"cniVersion":"1.0.0","ips":[{"address":"10.5.0.5/24"}]}}`},
+		"interface/STATUS":      {cni.DelegateOptions{IfName: "net1"}, "STATUS", `{"cniVersion":"1.1.0","name":"n",` + prevOfTwo + `}`, `{"cniVersion":"1.1.0","name":"n"}`},
+		"no capability given":   {cni.DelegateOptions{Config: []byte(`{"type":"x","capabilities":{"bandwidth":true}}`)}, "ADD", network("1.1.0", runtimeGave), `{"type":"x","name":"lan","cniVersion":"1.1.0"}`},
+		"valid":                 {cni.DelegateOptions{Valid: []cni.Attachment{{ContainerID: "a", IfName: "b"}}}, "GC", `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[]}`, `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[{"containerID":"a","ifname":"b"}],"cni.dev/valid-attachments":[{"containerID":"a","ifname":"b"}]}`},
+		"valid, none":           {cni.DelegateOptions{Valid: []cni.Attachment{}}, "GC", `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[{"containerID":"a","ifname":"b"}]}`, `{"cniVersion":"1.1.0","name":"n","cni.dev/attachments":[],"cni.dev/valid-attachments":[]}`},
+		"a name of its own":     {cni.DelegateOptions{Config: []byte(`{"type":"x","name":"other"}`)}, "STATUS", network("1.1.0"), `{"type":"x","name":"other","cniVersion":"1.1.0"}`},
+		"versions of its own":   {cni.DelegateOptions{Config: []byte(`{"type":"x","cniVersion":"0.4.0","cniVersions":["1.0.0","9.9.9"]}`)}, "ADD", network("1.1.0"), `{"type":"x","cniVersion":"1.0.0","cniVersions":["1.0.0","9.9.9"],"name":"lan"}`},
+		"its own capabilities":  {cni.DelegateOptions{Config: []byte(`{"type":"x","name":"n","capabilities":{"mac":true},"runtimeConfig":{"ips":[1]}}`)}, "ADD", network("1.1.0", runtimeGave), `{"type":"x","name":"n","runtimeConfig":{"ips":[1]},"cniVersion":"1.1.0"}`},
+		"a DEL of any version":  {cni.DelegateOptions{Config: []byte(`{"type":"x","name":"n"}`)}, "DEL", network("9.9.9", prevOfTwo), `{"type":"x","name":"n","cniVersion":"9.9.9","prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"veth1"},{"name":"eth0","sandbox":"/n"},{"name":"net1","sandbox":"/n"}],"ips":[{"interface":1,"address":"10.0.0.5/24"},{"interface":2,"address":"10.1.0.5/24"}],"x":1.00}}`},
 		"alone, without the interfaces of others": {cni.DelegateOptions{IfName: "eth0"}, "CHECK", `{"cniVersion":"1.1.0","name":"n",` + prevOfTwo + `}`, `{"cniVersion":"1.1.0","name":"n","prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"veth1"},{"name":"eth0","sandbox":"/n"}],"ips":[{"interface":1,"address":"10.0.0.5/24"}],"x":1.00}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +144,7 @@ func TestDelegateWithRefuses(t *testing.T) {
 		`Config=[]: is no JSON object`:         {Config: []byte(`[]`)},
 		`type of a delegate: "" is missing`:    {Config: []byte(`{}`)},
 		`type of a delegate: "../x" is not th`: {Config: []byte(`{"type":"../x"}`)},
+		`IfName="..": is not an interface`:     {Config: []byte(`[]`), IfName: "..", Args: cni.Args{{}}},
 	} {
 		for _, command := range []string{"ADD", "DEL", "CHECK", "STATUS", "GC"} {
 			x := &recorder{}
@@ -154,6 +157,53 @@ func TestDelegateWithRefuses(t *testing.T) {
 			assert.Contains(t, e.Msg, want)
 			assert.Empty(t, x.calls)
 		}
+	}
+}
+
+func TestDelegateWithName(t *testing.T) {
+	var asked []string
+	x := &recorder{answer: func(plugin string, inv cni.Invocation) ([]byte, error) {
+		asked = append(asked, plugin)
+		return nil, nil
+	}}
+	p := delegating(x, func(r *request) cni.Delegates {
+		config := json.RawMessage(`{"type":"configured"}`)
+		return cni.Delegates{r.DelegateWith("named", cni.DelegateOptions{Config: config}), r.DelegateWith("", cni.DelegateOptions{Config: config})}
+	})
+	assert.Zero(t, run(p, environment("CHECK"), network("1.1.0")).code)
+	assert.Equal(t, []string{"named", "configured"}, asked)
+}
+
+// A request that cannot be made is an error before anything runs.
+func TestDelegateWithoutRequest(t *testing.T) {
+	x := &recorder{}
+	p := delegating(x, one(cni.DelegateOptions{Config: []byte(`{"type":"x"}`), PrevResult: &cni.Result{IPs: []cni.IP{{}}}}))
+	e := run(p, environment("CHECK"), network("1.1.0")).failed(t)
+	assert.Contains(t, e.Msg, `plugin "x" CHECK: convert prevResult: encode result: ips[0].address: is missing`)
+	assert.Empty(t, x.calls)
+
+	bare := &request{} // as a unit test of a handler function makes it
+	err := bare.DelegateWith("pool", cni.DelegateOptions{IfName: "net1"}).Del(t.Context())
+	assert.ErrorContains(t, err, `plugin "pool" DEL: read configuration: the document: is empty`)
+}
+
+// A plugin may take back itself what the delegates of an ADD did.
+func TestDelegatesDelAfterAdd(t *testing.T) {
+	x := &recorder{answer: func(_ string, inv cni.Invocation) ([]byte, error) {
+		return fmt.Appendf(nil, `{"interfaces":[{"name":"%s","sandbox":"/n"}]}`, inv.IfName), nil
+	}}
+	p := delegating(x, three)
+	p.Add = func(ctx context.Context, r *request) (*cni.Result, error) {
+		ds := three(r)
+		if _, err := ds.Add(ctx); err != nil {
+			return nil, err
+		}
+		return &cni.Result{}, ds.Del(ctx)
+	}
+	assert.Zero(t, run(p, environment("ADD"), network("1.1.0")).code)
+	assert.Equal(t, []string{"ADD eth0", "ADD net1", "ADD net2", "DEL net2", "DEL net1", "DEL eth0"}, x.commands())
+	for _, inv := range x.calls[3:] {
+		assert.Contains(t, string(inv.Config), `"prevResult":{"cniVersion":"1.1.0","interfaces":[{"name":"`+inv.IfName+`"`, "each gets its own result")
 	}
 }
 
@@ -304,104 +354,4 @@ func TestDelegatesGC(t *testing.T) {
 		run(delegating(x, three), environment("GC"), network("1.1.0")).succeeded(t, "")
 		assert.Contains(t, string(x.calls[0].Config), `"cni.dev/valid-attachments":[]`)
 	})
-}
-
-// aged is a delegate of an old version: what it does not speak it refuses with the
-// code that skel has for it.
-func aged(versions ...string) func(string, cni.Invocation) ([]byte, error) {
-	return func(_ string, inv cni.Invocation) ([]byte, error) {
-		var doc struct{ CNIVersion string }
-		_ = json.Unmarshal(inv.Config, &doc)
-		switch {
-		case inv.Command == cni.CommandVersion:
-			return json.Marshal(map[string]any{"cniVersion": "0.4.0", "supportedVersions": versions})
-		case inv.Command == cni.CommandStatus || inv.Command == cni.CommandGC:
-			return nil, cni.Errorf(cni.CodeInvalidEnvironment, "unknown CNI_COMMAND: %s", inv.Command)
-		case !slices.Contains(versions, doc.CNIVersion):
-			return nil, cni.Errorf(cni.CodeIncompatibleVersion, "incompatible CNI versions")
-		case doc.CNIVersion == "0.2.0":
-			return []byte(`{"cniVersion":"0.2.0","ip4":{"ip":"10.0.0.5/24"}}`), nil
-		}
-		return []byte(`{"cniVersion":"0.4.0","ips":[{"version":"4","address":"10.0.0.5/24"}]}`), nil
-	}
-}
-
-func TestDelegateOfAnOlderVersion(t *testing.T) {
-	const prev = `"prevResult":{"cniVersion":"1.1.0","ips":[{"address":"10.0.0.5/24"}],"interfaces":[{"name":"a","mtu":1}]}`
-	for name, c := range map[string]struct {
-		versions []string
-		command  string
-		config   string
-		commands []string
-		last     string // what the delegate got in the end
-		stdout   string
-	}{
-		"ADD, and its result is converted": {[]string{"0.2.0", "0.3.1", "0.4.0"}, "ADD", network("1.1.0"),
-			[]string{"ADD eth0", "VERSION eth0", "ADD eth0"}, network("0.4.0"), `{"cniVersion":"1.1.0","ips":[{"address":"10.0.0.5/24"}]}`},
-		"of the first form": {[]string{"0.1.0", "0.2.0"}, "ADD", network("1.1.0", prev),
-			[]string{"ADD eth0", "VERSION eth0", "ADD eth0"}, network("0.2.0"), `{"cniVersion":"1.1.0","ips":[{"address":"10.0.0.5/24"}]}`},
-		"prevResult is converted, too": {[]string{"0.4.0"}, "CHECK", network("1.1.0", prev), []string{"CHECK eth0", "VERSION eth0", "CHECK eth0"},
-			network("0.4.0", `"prevResult":{"cniVersion":"0.4.0","interfaces":[{"name":"a"}],"ips":[{"version":"4","address":"10.0.0.5/24"}]}`), ""},
-		"one that has no CHECK":         {[]string{"0.3.1"}, "CHECK", network("1.1.0"), []string{"CHECK eth0", "VERSION eth0"}, `{"cniVersion":"1.1.0"}`, ""},
-		"one that has no STATUS":        {[]string{"1.0.0"}, "STATUS", network("1.1.0"), []string{"STATUS eth0", "VERSION eth0"}, `{"cniVersion":"1.1.0"}`, ""},
-		"one that has no GC":            {[]string{"1.0.0"}, "GC", network("1.1.0"), []string{"GC eth0", "VERSION eth0"}, `{"cniVersion":"1.1.0"}`, ""},
-		"DEL of a version nobody knows": {[]string{"0.4.0", "1.0.0"}, "DEL", network("9.9.9"), []string{"DEL eth0", "VERSION eth0", "DEL eth0"}, network("1.0.0"), ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			x := &recorder{answer: aged(c.versions...)}
-			p := delegating(x, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} })
-			p.GC = func(ctx context.Context, r *request) error { return r.Delegate("pool").GC(ctx) }
-			run(p, environment(c.command), c.config).succeeded(t, c.stdout)
-			assert.Equal(t, c.commands, x.commands())
-			assert.Equal(t, c.last, string(x.calls[len(x.calls)-1].Config))
-		})
-	}
-	t.Run("it is asked once", func(t *testing.T) {
-		x := &recorder{answer: aged("0.4.0")}
-		p := testPlugin()
-		p.Delegates = x
-		p.Add = func(ctx context.Context, r *request) (*cni.Result, error) {
-			_, err := r.Delegate("pool").Add(ctx)
-			return nil, errors.Join(err, errors.New("the rest failed"))
-		}
-		run(p, environment("ADD"), network("1.1.0")).failed(t)
-		assert.Equal(t, []string{"ADD eth0", "VERSION eth0", "ADD eth0", "DEL eth0"}, x.commands())
-		assert.Equal(t, network("0.4.0"), string(x.calls[3].Config))
-	})
-	t.Run("an old configuration of its own has no GC", func(t *testing.T) {
-		x := &recorder{}
-		p := delegating(x, one(cni.DelegateOptions{Config: []byte(`{"type":"x","cniVersion":"0.3.1"}`)}))
-		for _, command := range []string{"GC", "STATUS", "CHECK"} {
-			run(p, environment(command), network("1.1.0")).succeeded(t, "")
-		}
-		assert.Empty(t, x.calls)
-	})
-	for name, answer := range map[string]func(string, cni.Invocation) ([]byte, error){
-		"nothing in common": aged("2.0.0"),
-		"the refusal was about else": func(p string, inv cni.Invocation) ([]byte, error) {
-			out, err := aged("1.1.0")(p, inv)
-			return out, refuse(inv, err)
-		},
-		"VERSION fails, too": func(string, cni.Invocation) ([]byte, error) {
-			return nil, cni.Errorf(cni.CodeIncompatibleVersion, "no")
-		},
-		"VERSION answers junk":              func(_ string, inv cni.Invocation) ([]byte, error) { return []byte(`[]`), refuse(inv, nil) },
-		"another code is another problem":   func(string, cni.Invocation) ([]byte, error) { return nil, cni.Errorf(cni.CodeIO, "no") },
-		"the variables really are at fault": func(string, cni.Invocation) ([]byte, error) { return nil, cni.Errorf(cni.CodeInvalidEnvironment, "no") },
-	} {
-		t.Run("the first refusal is reported/"+name, func(t *testing.T) {
-			x := &recorder{answer: answer}
-			p := delegating(x, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} })
-			e := run(p, environment("CHECK"), network("1.1.0")).failed(t)
-			assert.Contains(t, e.Msg, `plugin "pool" CHECK: `)
-			assert.LessOrEqual(t, len(x.calls), 2, "CHECK is not tried again")
-		})
-	}
-}
-
-func refuse(inv cni.Invocation, err error) error {
-	if inv.Command == cni.CommandVersion {
-		return err
-	}
-	return cni.Errorf(cni.CodeIncompatibleVersion, "no")
 }

@@ -32,7 +32,7 @@ func TestFailedAdd(t *testing.T) {
 		words  []string
 	}{
 		{rule: "addresses exhausted", before: func(_ *testing.T, n *node, _ *space) {
-			n.ipam.fail = cni.Errorf(cni.CodeTryAgain, "no address left in 10.1.0.0/24")
+			n.ipam.full = cni.Errorf(cni.CodeTryAgain, "no address left in 10.1.0.0/24")
 		}, config: config(), code: cni.CodeTryAgain, words: []string{"no address left"}},
 		{rule: "IPAM plugin missing", config: config("ipam", map[string]any{"type": "none"}), code: cni.CodeInvalidConfig, words: []string{"none"}},
 		{rule: "IPAM plugin gives no address", before: func(_ *testing.T, n *node, _ *space) { n.ipam.subnets = nil },
@@ -112,7 +112,7 @@ func TestFailedAdd(t *testing.T) {
 			require.Equal(t, inPod, pod.state(t))
 			require.Zero(t, n.ipam.held())
 
-			n.ipam.fail = nil
+			n.ipam.full = nil
 			if test.rule != "IPAM plugin missing" { // which is an error of DEL, too
 				require.NoError(t, n.del(pod, "eth0", test.config), "the runtime's DEL after a failed ADD")
 			}

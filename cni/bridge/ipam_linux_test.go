@@ -3,6 +3,7 @@ package bridge_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"sync"
 
@@ -19,6 +20,7 @@ type fakeIPAM struct {
 	before  func(cni.Attachment) // an ADD, which waits for it
 	answer  func(*cni.Result)    // edits what an ADD returns
 	fail    error                // of every command
+	full    error                // of ADD
 	onDel   func()
 }
 
@@ -43,8 +45,8 @@ func (f *fakeIPAM) add(_ context.Context, r *fakeRequest) (*cni.Result, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.fail != nil {
-		return nil, f.fail
+	if err := errors.Join(f.fail, f.full); err != nil {
+		return nil, err
 	}
 	f.next++
 	result := &cni.Result{}
