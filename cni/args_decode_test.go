@@ -28,6 +28,8 @@ type testArgs struct {
 	hidden  string        //nolint:unused // a field that no argument may reach
 }
 
+type badArgs struct{ List []string }
+
 func decodeArgs(t *testing.T, s string) (testArgs, error) {
 	t.Helper()
 	args, err := cni.ParseArgs(s)
@@ -60,6 +62,14 @@ func TestDecodeArgs(t *testing.T) {
 			assert.Equal(t, c.want, got)
 		})
 	}
+}
+
+func TestDecodeArgsEmbeddedWithATag(t *testing.T) {
+	got, err := cni.DecodeArgs[struct {
+		netip.Addr `cni:"IP"`
+	}](cni.Args{{Key: "IP", Value: "10.0.0.5"}})
+	require.NoError(t, err)
+	assert.Equal(t, netip.MustParseAddr("10.0.0.5"), got.Addr)
 }
 
 func TestDecodeArgsRefuses(t *testing.T) {
@@ -96,6 +106,8 @@ func TestDecodeArgsRefuses(t *testing.T) {
 		require.ErrorContains(t, err, "decode arguments into int: it is no struct")
 		_, err = cni.DecodeArgs[struct{ M map[string]string }](nil)
 		require.ErrorContains(t, err, "field M is of type map[string]string")
+		_, err = cni.DecodeArgs[struct{ badArgs }](nil)
+		require.ErrorContains(t, err, "field List is of type []string")
 		_, err = cni.DecodeArgs[*testArgs](nil)
 		require.ErrorContains(t, err, "it is no struct")
 	})

@@ -43,6 +43,12 @@ func TestErrorDocument(t *testing.T) {
 	assert.NoError(t, errors.Unwrap(&e))
 }
 
+// patient is an error like those of package net that is no timeout.
+type patient struct{}
+
+func (patient) Error() string { return "refused" }
+func (patient) Timeout() bool { return false }
+
 func TestAsError(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
@@ -60,6 +66,7 @@ func TestAsError(t *testing.T) {
 		"busy":                     {syscall.EBUSY, CodeTryAgain},
 		"nobody listens":           {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}, CodeTryAgain},
 		"a deadline of a socket":   {&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}, CodeTryAgain},
+		"no deadline":              {patient{}, CodeInternal},
 		"no such socket":           {&net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ENOENT)}, CodeInternal},
 		"disk full":                {syscall.ENOSPC, CodeIO},
 		"another errno":            {syscall.EINVAL, CodeInternal},

@@ -78,7 +78,7 @@ func (h handler[C]) request(inv Invocation) (*Request[C], error) {
 		Log: log, inv: inv, delegates: h.p.Delegates,
 	}
 	if r.Args, err = ParseArgs(inv.Args); err != nil {
-		r.Log.Warn("CNI_ARGS is ignored", "error", err) // a DEL; Validate refused the others
+		r.Log.Warn("CNI_ARGS is ignored", "error", err) // Validate refused an ADD and a CHECK
 	}
 	if r.NetNS, err = guardNetNS(inv, h.p.AllowHostNetNS); err != nil {
 		return nil, err

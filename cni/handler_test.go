@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -110,6 +108,23 @@ func TestHandlerRefusesConfiguration(t *testing.T) {
 	}
 }
 
+// A handler that is linked in is not called by a Process, which looks at these first.
+func TestHandlerChecksItsInvocation(t *testing.T) {
+	p := testPlugin()
+	p.Add = func(context.Context, *request) (*cni.Result, error) {
+		assert.Fail(t, "the function is called")
+		return nil, nil
+	}
+	for _, inv := range []cni.Invocation{
+		{Command: cni.CommandAdd}, {Command: "NOPE"}, {Command: cni.CommandDel, ContainerID: "c1", IfName: "a\x00b"},
+	} {
+		inv.Config = []byte(network("1.1.0"))
+		_, err := p.Handler().Handle(t.Context(), inv)
+		assert.Equal(t, cni.CodeInvalidEnvironment, cni.AsError(err).Code, "%v", inv.Command)
+	}
+	assert.ErrorContains(t, cni.Invocation{}.Validate(), "CNI_COMMAND is missing")
+}
+
 // Cleaning up must not be refused: the runtime would try for ever.
 func TestHandlerCleansUpWithWhatItCanRead(t *testing.T) {
 	stdin := network("1.1.0", `"bridge":"a/b"`, `"mtu":"x"`, `"ipam":{"type":"i"}`, `"prevResult":{"ips":[null]}`)
@@ -119,9 +134,10 @@ func TestHandlerCleansUpWithWhatItCanRead(t *testing.T) {
 			p := testPlugin()
 			p.Del = func(_ context.Context, r *request) error { got = r; return nil }
 			p.GC = p.Del
-			a := run(p, environment(command), stdin)
+			a := run(p, environment(command, "CNI_ARGS=x"), stdin)
 			a.succeeded(t, "")
 			assert.Equal(t, testConfig{Bridge: "a/b", IPAM: testIPAM{Type: "i"}}, got.Config)
+			assert.Contains(t, a.stderr, "CNI_ARGS is ignored")
 			assert.Nil(t, got.PrevResult)
 			assert.Contains(t, a.stderr, "key=mtu")
 			assert.Contains(t, a.stderr, "prevResult is ignored")
@@ -334,6 +350,7 @@ func TestHandlerStatus(t *testing.T) {
 		"an error without a code":  {errors.New("the agent is away"), cni.CodeNotAvailable},
 		"a delegate is missing":    {fmt.Errorf("x: %w", cni.ErrPluginNotFound), cni.CodeNotAvailable},
 		"its own code stays":       {cni.Errorf(cni.CodeLimitedConnectivity, "x"), cni.CodeLimitedConnectivity},
+		"the internal one, too":    {cni.Errorf(cni.CodeInternal, "x"), cni.CodeInternal},
 		"a passing condition":      {context.DeadlineExceeded, cni.CodeTryAgain},
 		"a value of configuration": {&cni.FieldError{Key: "bridge"}, cni.CodeInvalidConfig},
 	} {
@@ -363,86 +380,4 @@ func TestHandlerIsSafeForConcurrentUse(t *testing.T) {
 			assert.NotSame(t, shared, e)
 		})
 	}
-}
-
-func TestHandlerUndo(t *testing.T) {
-	// ended describes how an ADD ends, after two steps were registered.
-	type ended func(ctx context.Context, cancel context.CancelFunc, r *request) (*cni.Result, error)
-	address := netip.MustParsePrefix("10.0.0.5/24")
-	for name, c := range map[string]struct {
-		end  ended
-		undo bool
-		code cni.Code
-	}{
-		"success": {func(context.Context, context.CancelFunc, *request) (*cni.Result, error) {
-			return &cni.Result{IPs: []cni.IP{{Address: address}}}, nil
-		}, false, 0},
-		"error": {func(context.Context, context.CancelFunc, *request) (*cni.Result, error) {
-			return nil, cni.Errorf(cni.CodeIO, "x")
-		}, true, cni.CodeIO},
-		"panic": {func(context.Context, context.CancelFunc, *request) (*cni.Result, error) { panic("x") }, true, cni.CodeInternal},
-		"no result": {func(context.Context, context.CancelFunc, *request) (*cni.Result, error) {
-			return nil, nil
-		}, true, cni.CodeInternal},
-		"a result that the version cannot carry": {func(context.Context, context.CancelFunc, *request) (*cni.Result, error) {
-			return &cni.Result{}, nil
-		}, true, cni.CodeInternal},
-		"cancelled, and it failed of that": {func(ctx context.Context, cancel context.CancelFunc, _ *request) (*cni.Result, error) {
-			cancel()
-			<-ctx.Done()
-			return nil, errors.New("signal: killed")
-		}, true, cni.CodeTryAgain},
-		"cancelled, and it went on": {func(_ context.Context, cancel context.CancelFunc, _ *request) (*cni.Result, error) {
-			cancel()
-			return &cni.Result{IPs: []cni.IP{{Address: address}}}, nil
-		}, true, cni.CodeTryAgain},
-		"timeout": {func(ctx context.Context, _ context.CancelFunc, _ *request) (*cni.Result, error) {
-			<-ctx.Done()
-			return nil, ctx.Err()
-		}, true, cni.CodeTryAgain},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ctx, cancel := context.WithCancel(context.Background())
-			defer cancel()
-			var order []string
-			p := testPlugin()
-			p.Timeout = 50 * time.Millisecond
-			p.Add = func(ctx context.Context, r *request) (*cni.Result, error) {
-				for _, step := range []string{"first", "second"} {
-					r.Undo(step, func(ctx context.Context) error {
-						order = append(order, step)
-						deadline, ok := ctx.Deadline()
-						assert.NoError(t, ctx.Err(), "undo has a context of its own")
-						assert.True(t, ok && time.Until(deadline) > 5*time.Second, "and time")
-						return nil
-					})
-				}
-				return c.end(ctx, cancel, r)
-			}
-			a := runContext(ctx, p, environment("ADD"), strings.NewReader(network("0.2.0")))
-			if !c.undo {
-				assert.Zero(t, a.code)
-				assert.Empty(t, order)
-				return
-			}
-			e := a.failed(t)
-			assert.Equal(t, c.code, e.Code, e.Msg)
-			assert.Equal(t, []string{"second", "first"}, order)
-		})
-	}
-	t.Run("a step that fails or panics does not stop the others", func(t *testing.T) {
-		done := false
-		p := testPlugin()
-		p.Add = func(_ context.Context, r *request) (*cni.Result, error) {
-			r.Undo("a", func(context.Context) error { done = true; return nil })
-			r.Undo("b", func(context.Context) error { panic("oh") })
-			r.Undo("c", func(context.Context) error { return errors.New("stuck") })
-			return nil, cni.Errorf(cni.CodeIO, "disk")
-		}
-		e := run(p, environment("ADD"), network("1.0.0")).failed(t)
-		assert.True(t, done)
-		assert.Equal(t, cni.CodeIO, e.Code, "the first error is the one reported")
-		assert.Equal(t, "disk", e.Msg)
-		assert.Contains(t, e.Details, "undo c: stuck; undo b: panic: oh")
-	})
 }

@@ -4,9 +4,9 @@ package cni
 type NetNS struct {
 	Path string // CNI_NETNS
 
-	// Gone says that there is nothing to enter: the path is empty, absent, no
-	// network namespace or the plugin's own. Never set for ADD and CHECK, which
-	// are refused then.
+	// Gone says for a DEL that there is nothing to enter: the path is empty, absent, no
+	// network namespace or the plugin's own. An ADD or CHECK is refused then; STATUS and
+	// GC are about no namespace.
 	Gone bool
 }
 

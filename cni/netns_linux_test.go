@@ -68,6 +68,16 @@ func TestNetNSGuard(t *testing.T) {
 		run(p, environment("DEL", "CNI_NETNS"), network("1.0.0")).succeeded(t, "")
 		assert.Equal(t, []cni.NetNS{{Gone: true}}, *calls)
 	})
+	for _, command := range []string{"STATUS", "GC"} {
+		t.Run(command+" is about none", func(t *testing.T) {
+			for _, path := range []string{"", file, ownNetNS} {
+				p, calls := guarded()
+				p.Status, p.GC = p.Del, p.Del
+				run(p, environment(command, "CNI_NETNS="+path), network("1.1.0")).succeeded(t, "")
+				assert.Equal(t, []cni.NetNS{{Path: path}}, *calls)
+			}
+		})
+	}
 	t.Run("AllowHostNetNS/covers the own one only", func(t *testing.T) {
 		p, calls := guarded()
 		p.AllowHostNetNS = true

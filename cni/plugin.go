@@ -53,9 +53,6 @@ func (p Plugin[C]) Handler() Handler {
 		p.Versions = SupportedVersions()
 	}
 	p.Versions = sortVersions(p.Versions)
-	if p.Delegates == nil {
-		p.Delegates = Exec{}
-	}
 	return handler[C]{p}
 }
 

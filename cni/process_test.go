@@ -109,6 +109,27 @@ type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
+func TestProcessRefusesBeforeTheHandler(t *testing.T) {
+	var stderr strings.Builder
+	called := handlerFunc(func(_ context.Context, inv cni.Invocation) ([]byte, error) {
+		assert.Fail(t, "the handler is called", "%s", inv.Command)
+		return nil, nil
+	})
+	process := cni.Process{Env: environment("DEL", "CNI_IFNAME=a/b"), Stdin: strings.NewReader(network("1.0.0")), Stderr: &stderr}
+	assert.Equal(t, 1, process.Run(t.Context(), called))
+	assert.Empty(t, stderr.String(), "the error is on standard output")
+}
+
+// A handler that is no Plugin may have said which version its error is of.
+func TestProcessKeepsTheVersionOfAnError(t *testing.T) {
+	var out strings.Builder
+	process := cni.Process{Env: environment("DEL"), Stdin: strings.NewReader(network("1.0.0")), Stdout: &out}
+	process.Run(t.Context(), handlerFunc(func(context.Context, cni.Invocation) ([]byte, error) {
+		return nil, &cni.Error{CNIVersion: "0.4.0", Code: cni.CodeIO, Msg: "m"}
+	}))
+	assert.Contains(t, out.String(), `"cniVersion":"0.4.0"`)
+}
+
 func TestProcessOutput(t *testing.T) {
 	for name, c := range map[string]struct {
 		command string
@@ -138,6 +159,10 @@ func TestProcessOutput(t *testing.T) {
 		process := cni.Process{Env: environment("DEL"), Stdout: &out}
 		e := answer{code: process.Run(context.Background(), h), stdout: out.String()}.failed(t)
 		assert.Equal(t, "panic: boom", e.Msg)
+	})
+	t.Run("nobody wants the result", func(t *testing.T) {
+		process := cni.Process{Env: environment("ADD"), Stdin: strings.NewReader(network("1.0.0"))}
+		assert.Zero(t, process.Run(context.Background(), testPlugin().Handler()))
 	})
 	t.Run("nobody reads the result", func(t *testing.T) {
 		var stderr strings.Builder
