@@ -107,6 +107,7 @@ lint: linter ## Run golangci-lint (built from internal/tools).
 .PHONY: linter
 linter:
 	@mkdir -p $(CACHE)
+	@GOTOOLCHAIN=auto scripts/retry.sh $(GO) -C internal/tools mod download
 	@CGO_ENABLED=0 $(NEWGO) build -C internal/tools -o $(CURDIR)/$(CACHE)/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 CROSS := darwin/amd64 darwin/arm64 windows/amd64 linux/arm64

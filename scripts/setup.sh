@@ -30,11 +30,15 @@ links_c() { # gcc with the C library's headers: the race detector needs cgo
 }
 
 needed=(git:git ip:iproute2 bridge:iproute2 unshare:util-linux mount:mount iptables:iptables)
+modules=(go.mod internal/peers/go.mod)
 guests=
 for tier; do
 	case $tier in
 	test) needed+=(clang:clang ping:iputils-ping) ;; # eBPF programs of tests, the reference plugins' suites
-	e2e) needed+=(runc:runc nsenter:util-linux setpriv:util-linux) ;; # the rest is built, see internal/e2e/binaries
+	e2e) # the rest is built, see internal/e2e/binaries
+		needed+=(runc:runc nsenter:util-linux setpriv:util-linux)
+		modules+=(internal/e2e/go.mod internal/e2e/*/go.mod)
+		;;
 	guest) # amd64 alone; elsewhere its tests say so
 		[ "$(uname -m)" != x86_64 ] || guests=yes needed+=(qemu-system-x86_64:qemu-system-x86 xz:xz-utils)
 		;;
@@ -56,14 +60,22 @@ install() { # the missing packages
 	command -v apt-get >/dev/null || die "missing: ${missing[*]} (Debian's names); there is no apt-get here, install them by hand"
 	[ "$(id -u)" = 0 ] || die "missing: ${missing[*]}; run as root: apt-get install ${missing[*]}"
 	echo "setup: installing ${missing[*]}"
-	export DEBIAN_FRONTEND=noninteractive
-	apt-get -qq update
-	apt-get -qq -y install --no-install-recommends "${missing[@]}" >/dev/null
+	# With its lists, which a mirror may have changed meanwhile. A machine that was just
+	# started may be upgrading itself.
+	DEBIAN_FRONTEND=noninteractive scripts/retry.sh sh -c 'apt-get -qq update &&
+		apt-get -qq -y -o DPkg::Lock::Timeout=120 install --no-install-recommends "$@" >/dev/null' sh "${missing[@]}"
 }
 [ ${#missing[@]} = 0 ] || install
 
+# What builds and tests need of other modules, and the Go that nested ones need, so that
+# none of them waits for the network. What is missing in the end, they say.
+for mod in "${modules[@]}"; do
+	GOTOOLCHAIN=auto scripts/retry.sh go -C "${mod%go.mod}." mod download ||
+		echo "setup: not all that $mod requires could be fetched" >&2
+done
+
 # The kernels that make test boot; quick when they are in the user's cache.
-[ -z "$guests" ] || CGO_ENABLED=0 go run ./internal/guest/cmd/fetch || {
+[ -z "$guests" ] || CGO_ENABLED=0 scripts/retry.sh go run ./internal/guest/cmd/fetch || {
 	[ "${CI:-}" != true ] || die "no kernels for the guest tier"
 	echo "setup: no kernels, so the tests of the guest tier will be skipped" >&2
 }
