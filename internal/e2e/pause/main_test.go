@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,6 +22,8 @@ import (
 func TestPauseReapsOrphansAndEndsWhenTold(t *testing.T) {
 	testenv.Root(t)
 	nsenter := testenv.Tool(t, "nsenter")
+	runtime.LockOSThread() // Pdeathsig is of the thread
+	defer runtime.UnlockOSThread()
 	pause := exec.Command(testenv.Build(t, "."))
 	pause.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWPID, Pdeathsig: syscall.SIGKILL}
 	require.NoError(t, pause.Start())
@@ -45,6 +48,8 @@ func TestPauseReapsWhatEndedBeforeItListened(t *testing.T) {
 	if pause := os.Getenv(becomes); pause != "" {
 		becomeWithDeadChild(t, pause)
 	}
+	runtime.LockOSThread() // Pdeathsig is of the thread
+	defer runtime.UnlockOSThread()
 	process := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	process.Env = append(os.Environ(), becomes+"="+testenv.Build(t, "."))
 	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
