@@ -25,8 +25,8 @@ type Allocator interface {
 	// all of them. It goes on after an error and returns all errors joined. No
 	// Allocate may be in flight whose owner is not in valid.
 	Retain(ctx context.Context, valid []Owner) error
-	// Status returns nil when every range set has a free address, and otherwise
-	// an error matching [ErrExhausted].
+	// Status returns nil when every range set has a free address. An error matches
+	// [ErrExhausted], or comes from the store.
 	Status(ctx context.Context) error
 	// Usage returns how much of each range set is in use, and the leases outside
 	// of them.

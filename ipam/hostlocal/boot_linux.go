@@ -10,7 +10,8 @@ import (
 )
 
 // boot returns what tells this run of the kernel from every other (random(4)), and when
-// it began by the clock as it is now. Containers have the host's.
+// it began by the clock as it is now. Containers have the host's, unless their manager mounts
+// another over it: those and the host then make the index anew after each other.
 func boot() (id string, began time.Time, err error) {
 	text, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -25,8 +25,9 @@
 // started again, the next call looks at every file and makes the index anew. So it does
 // when the index is damaged, of another version, or gone; it may be removed at any time. No call
 // fails because of it. There is none where the system says nothing of its boots (all but
-// Linux), where the directory belongs to another user, who alone may set its time, or
-// where there is no room: then every call looks at every file, as host-local does.
+// Linux), where the directory belongs to another user, who alone may set its time, where
+// there is no room, or while a file in it cannot be read: then every call looks at every
+// file, as host-local does.
 //
 // A writer that honours the lock is always noticed, one that ignores it but for the
 // moment between two system calls: what it did then comes to light at the next garbage

@@ -135,6 +135,8 @@ func TestConfigRefused(t *testing.T) {
 		`ipam.ranges[0][0].exclude="x": is neither an address nor a subnet`:                              {`"ranges":[[{"subnet":"10.1.0.0/24","exclude":["x"]}]]`, ""},
 		`ipam.quarantine="5": is not a duration; write a number and its unit, such as "30s"`:             {`"subnet":"10.1.0.0/24","quarantine":"5"`, ""},
 		`ipam.quarantine="-5s": is not a duration`:                                                       {`"subnet":"10.1.0.0/24","quarantine":"-5s"`, ""},
+		`ipam.rangeStart=7: has the wrong type: want a string, not number`:                               {`"subnet":"10.1.0.0/24","rangeStart":7`, ""},
+		`ipam.ranges[0][0].subnet=7: has the wrong type: want a string, not number`:                      {`"ranges":[[{"subnet":7}]]`, ""},
 		`ipam.dataDir="networks": is not an absolute path; write one such as /var/lib/cni/networks`:      {`"subnet":"10.1.0.0/24","dataDir":"networks"`, ""},
 	} {
 		t.Run(want, func(t *testing.T) {
