@@ -81,6 +81,8 @@ func TestConfigFaults(t *testing.T) {
 		`"span":{"From":2,"To":1}`:         `span={"From":2,"To":1}: from is behind to`,
 		`"span":{"From":2}`:                `span={"From":2}: from or to is missing`,
 		`"span":{"From":"2","To":3}`:       `span.From="2": has the wrong type: want a whole number (int), not string`,
+		`"ranges":[[{"exclude":[1,2]}]]`:   `ranges[0][0].exclude[0]=1: has the wrong type`,
+		`"sysctl":{"b":3,"a":2}`:           `sysctl.a=2: has the wrong type`,
 		`"a":[],"mtu":true,"sysctl":[]`:    `mtu=true: has the wrong type`,
 	} {
 		t.Run(member, func(t *testing.T) {

@@ -59,7 +59,7 @@ func (d *Delegate) Add(ctx context.Context) (*Result, error) {
 		}
 		d.undo("ADD of plugin "+d.plugin, d.Del)
 		return result, nil
-	case d.err != nil || errors.Is(err, ErrPluginNotFound):
+	case d.fault() != nil || errors.Is(err, ErrPluginNotFound):
 		return nil, err // it did not run
 	}
 	failed := *AsError(err)
@@ -110,11 +110,8 @@ func (d *Delegate) run(ctx context.Context, c delegateCall) ([]byte, error) {
 
 // try executes the delegate, and again in another version if it refuses this one.
 func (d *Delegate) try(ctx context.Context, c delegateCall) ([]byte, error) {
-	if d.err != nil {
-		return nil, fmt.Errorf("delegate to plugin %q: %w", d.plugin, d.err)
-	}
-	if fault := pluginNameFault(d.plugin); fault != "" {
-		return nil, Errorf(CodeInvalidConfig, "type of a delegate: %q %s", d.plugin, fault)
+	if err := d.fault(); err != nil {
+		return nil, err
 	}
 	if !hasCommand(d.version, c.command) {
 		return nil, nil
@@ -127,6 +124,17 @@ func (d *Delegate) try(ctx context.Context, c delegateCall) ([]byte, error) {
 		return nil, nil
 	}
 	return d.execute(ctx, c)
+}
+
+// fault is why the delegate cannot be called at all.
+func (d *Delegate) fault() error {
+	if d.err != nil {
+		return fmt.Errorf("delegate to plugin %q: %w", d.plugin, d.err)
+	}
+	if fault := pluginNameFault(d.plugin); fault != "" {
+		return Errorf(CodeInvalidConfig, "type of a delegate: %q %s", d.plugin, fault)
+	}
+	return nil
 }
 
 func (d *Delegate) execute(ctx context.Context, c delegateCall) ([]byte, error) {

@@ -184,9 +184,7 @@ func (r *Result) about(ifName string) *Result {
 	}
 	names := []string{ifName}
 	for _, iface := range r.Interfaces {
-		if iface.Sandbox != "" && iface.Name != ifName {
-			names = append(names, iface.Name)
-		}
+		names = append(names, iface.Name) // in parts of their own
 	}
 	return r.Split(names...)[0]
 }

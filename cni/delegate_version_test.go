@@ -136,13 +136,16 @@ func TestDelegateOfAnotherVersion(t *testing.T) {
 		"another code is another problem":   func(string, cni.Invocation) ([]byte, error) { return nil, cni.Errorf(cni.CodeIO, "no") },
 		"the variables really are at fault": func(string, cni.Invocation) ([]byte, error) { return nil, cni.Errorf(cni.CodeInvalidEnvironment, "no") },
 	} {
-		t.Run("the first refusal is reported/"+name, func(t *testing.T) {
-			x := &recorder{answer: answer}
-			p := delegating(x, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} })
-			e := run(p, environment("CHECK"), network("1.1.0")).failed(t)
-			assert.Contains(t, e.Msg, `plugin "pool" CHECK: `)
-			assert.LessOrEqual(t, len(x.calls), 2, "CHECK is not tried again")
-		})
+		for _, command := range []string{"CHECK", "DEL"} {
+			t.Run("the first refusal is reported/"+name+"/"+command, func(t *testing.T) {
+				x := &recorder{answer: answer}
+				p := delegating(x, func(r *request) cni.Delegates { return cni.Delegates{r.Delegate("pool")} })
+				e := run(p, environment(command), network("1.1.0")).failed(t)
+				assert.Contains(t, e.Msg, `plugin "pool" `+command+`: `)
+				assert.NotContains(t, e.Msg, "panic")
+				assert.LessOrEqual(t, len(x.calls), 2, "%s is not tried again", command)
+			})
+		}
 	}
 }
 

@@ -140,6 +140,7 @@ func TestHandlerCleansUpWithWhatItCanRead(t *testing.T) {
 			assert.Contains(t, a.stderr, "CNI_ARGS is ignored")
 			assert.Nil(t, got.PrevResult)
 			assert.Contains(t, a.stderr, "key=mtu")
+			assert.NotContains(t, a.stderr, "key=bridge", "it decodes")
 			assert.Contains(t, a.stderr, "prevResult is ignored")
 		})
 	}
