@@ -37,7 +37,7 @@
 //
 // [Request.Delegate] calls another plugin, usually for address management. The
 // plugin is an executable or, with [Builtin], a Handler linked into the same
-// program; one of an older version is met halfway. A plugin that attaches a container
+// program, and may speak an older version. A plugin that attaches a container
 // to several networks gives each its own configuration and interface with
 // [Request.DelegateWith], and calls them together as [Delegates]. [Chain] makes one
 // plugin of several.
@@ -48,7 +48,7 @@
 //
 // A chained plugin starts with [Request.RequirePrevResult]. [DecodeArgs] reads the
 // arguments of the runtime, [Plugin].Log says where to log besides standard error,
-// which runtimes throw away.
+// which most runtimes throw away.
 //
 // The package is not a runtime (package chain is) and touches no network
 // interface (package netif does). It depends on nothing but the standard library
