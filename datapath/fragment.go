@@ -31,7 +31,7 @@ func newFragment(program asm.Instructions, prefix string) (*fragment, error) {
 	}
 	f.names = nameFunctions(functions, prefix)
 	for n := 1; n < len(functions); n++ {
-		code, err := f.emit(n, f.names[n])
+		code, err := f.emit(n, f.names[n], nil)
 		if err != nil {
 			return nil, err
 		}
@@ -42,9 +42,16 @@ func newFragment(program asm.Instructions, prefix string) (*fragment, error) {
 }
 
 // called returns the main function as a function of its own, that a call of symbol runs. The kernel verifies it by itself, as the
-// prototype says, because it is global: what it returns is unknown to callers, which must be so when it makes tail calls.
+// prototype says, because it is global: what it returns is unknown to callers, which must be so when it makes tail calls. It must be a
+// number, which is not asked of programs that may return anything (check_return_code of kernel/bpf/verifier.c, for XDP and TC).
 func (f *fragment) called(symbol string, proto *btf.FuncProto) (asm.Instructions, error) {
-	code, err := f.emit(0, symbol)
+	fn := f.functions[0]
+	targeted := fn.targeted()
+	code, err := f.emit(0, symbol, func(b *body, i int) {
+		if targeted[i] || i == 0 || !setsNumber(&fn.code[i-1]) {
+			b.emit(asm.Mov.Reg32(asm.R0, asm.R0))
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -53,15 +60,18 @@ func (f *fragment) called(symbol string, proto *btf.FuncProto) (asm.Instructions
 }
 
 // following returns the main function as the end of another one: its exits stay, and so does its stack, which must be free by then.
-func (f *fragment) following() (asm.Instructions, error) { return f.emit(0, "") }
+func (f *fragment) following() (asm.Instructions, error) { return f.emit(0, "", nil) }
 
-// emit copies function n under a name, or without one.
-func (f *fragment) emit(n int, name string) (asm.Instructions, error) {
+// emit copies function n under a name, or without one. What is to stand before an exit can be added, given its index.
+func (f *fragment) emit(n int, name string, beforeExit func(b *body, i int)) (asm.Instructions, error) {
 	fn := f.functions[n]
 	b := newBody(len(fn.code))
 	for i := range fn.code {
-		b.at[i] = i
+		b.at[i] = len(b.out)
 		ins := withoutNames(fn.code[i])
+		if isExit(&ins) && beforeExit != nil {
+			beforeExit(b, i)
+		}
 		switch {
 		case fn.targets[i] >= 0:
 			b.emitJump(ins, fn.targets[i])
@@ -79,6 +89,11 @@ func (f *fragment) emit(n int, name string) (asm.Instructions, error) {
 		code[0] = code[0].WithSymbol(name)
 	}
 	return code, nil
+}
+
+// setsNumber says that the instruction, which does not end the flow, leaves a number in r0 for sure.
+func setsNumber(ins *asm.Instruction) bool {
+	return ins.Dst == asm.R0 && (ins.OpCode.Class() == asm.ALUClass || ins.OpCode == asm.Mov.Op(asm.ImmSource))
 }
 
 // describe gives the first instruction of a function what the kernel wants of each: type information, as soon as one function has it

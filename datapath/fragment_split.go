@@ -146,6 +146,17 @@ func (l *layout) target(i int) (int, bool) {
 	return target, ok
 }
 
+// targeted says, by instruction, whether a jump leads there.
+func (f *function) targeted() []bool {
+	targeted := make([]bool, len(f.code))
+	for _, target := range f.targets {
+		if target >= 0 {
+			targeted[target] = true
+		}
+	}
+	return targeted
+}
+
 // isJump says whether the instruction goes to another one of its function, always or on a condition.
 func isJump(ins *asm.Instruction) bool {
 	op := ins.OpCode.JumpOp()

@@ -40,6 +40,10 @@ func TestRareInstructionsDoTheSameAsAlone(t *testing.T) {
 			asm.LoadMem(asm.R7, asm.R1, 0, asm.Word), asm.MovSX8.Reg(asm.R6, asm.R7), asm.BSwap(asm.R6, asm.DWord), asm.SDiv.Imm(asm.R6, -7),
 			asm.StoreMem(asm.RFP, -8, asm.R6, asm.DWord), asm.LoadMemSX(asm.R8, asm.RFP, -8, asm.Half), asm.SMod.Reg32(asm.R8, asm.R7), asm.Mov.Reg(asm.R0, asm.R8),
 		)},
+		{"a pointer for a verdict, on a way that no packet takes", true, asm.Instructions{
+			asm.LoadMem(asm.R2, asm.R1, 0, asm.Word), asm.Mov.Reg(asm.R0, asm.R1), asm.JEq.Imm(asm.R2, 1<<30, "out"),
+			asm.Mov.Imm(asm.R0, 1), asm.Return().WithSymbol("out"),
+		}},
 		{"ordered loads and stores", true, verdict(
 			asm.LoadMem(asm.R7, asm.R1, 0, asm.Word), ordered(asm.StoreRelease(asm.RFP, asm.R7, asm.DWord, -8)), ordered(asm.LoadAcquire(asm.R0, asm.RFP, asm.DWord, -8)),
 		)},

@@ -15,12 +15,8 @@ import (
 // It must not be asked for when the fragment is unpastable.
 func (f *fragment) pasted(shift int16, keep ...asm.Register) (asm.Instructions, error) {
 	fn := f.functions[0]
-	p := paster{fn: fn, callees: f.names, shift: shift, names: renameRegisters(savedRegisters(fn.code), keep), body: newBody(len(fn.code))}
-	p.targeted = make([]bool, len(fn.code))
-	for _, target := range fn.targets {
-		if target >= 0 {
-			p.targeted[target] = true
-		}
+	p := paster{
+		fn: fn, callees: f.names, shift: shift, names: renameRegisters(savedRegisters(fn.code), keep), targeted: fn.targeted(), body: newBody(len(fn.code)),
 	}
 	for i := range fn.code {
 		p.body.at[i] = len(p.body.out)

@@ -84,6 +84,14 @@ func ways() map[string]around {
 // assemble makes a collection whose program "main" has the fragment in it.
 func assemble(t *testing.T, h host, c *ebpf.CollectionSpec, program string, way around) (*ebpf.CollectionSpec, map[string]string, *fragment) {
 	t.Helper()
+	out, names, f, err := tryToAssemble(t, h, c, program, way)
+	require.NoError(t, err)
+	return out, names, f
+}
+
+// tryToAssemble returns an error when the whole is too large for the kernel.
+func tryToAssemble(t *testing.T, h host, c *ebpf.CollectionSpec, program string, way around) (*ebpf.CollectionSpec, map[string]string, *fragment, error) {
+	t.Helper()
 	main := &ebpf.ProgramSpec{Name: "main", Type: h.random.Type, License: "GPL"}
 	out := &ebpf.CollectionSpec{Programs: map[string]*ebpf.ProgramSpec{"main": main}}
 	f, names, err := newLinker(out, &ebpf.CollectionSpec{}).hook(main, c, program, "dp_h0_")
@@ -92,8 +100,7 @@ func assemble(t *testing.T, h host, c *ebpf.CollectionSpec, program string, way 
 	main.Instructions[0] = describe(main.Instructions[0].WithSymbol("main"), "main", &btf.Func{Type: h.proto(), Linkage: btf.GlobalFunc})
 	whole, err := inspect(main)
 	require.NoError(t, err)
-	require.NoError(t, checkProgram(main, whole.frame, true))
-	return out, names, f
+	return out, names, f, checkProgram(main, whole.frame, true)
 }
 
 // outcome is all that a run leaves behind.
