@@ -1,6 +1,7 @@
 package datapath_test
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"testing"
@@ -47,8 +48,12 @@ func (s *sender) send() error {
 	if err := unix.Sendto(s.from, []byte("ping"), 0, s.name); err != nil {
 		return err
 	}
-	_, _, err := unix.Recvfrom(s.to, make([]byte, 4), 0)
-	return err
+	for {
+		_, _, err := unix.Recvfrom(s.to, make([]byte, 4), 0)
+		if !errors.Is(err, unix.EINTR) { // of a socket with a time-out, by a signal of Go's runtime (signal(7))
+			return err
+		}
+	}
 }
 
 // The order of a change to slots: load the new dispatcher, attach all extensions, then put it in place of the old one, wait until
