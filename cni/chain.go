@@ -202,8 +202,7 @@ func sameVersion(out []byte, version string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	value, err := json.Marshal(version)
-	return d.with("cniVersion", value).encode(), err
+	return d.with("cniVersion", quote(version)).encode(), nil
 }
 
 // joinErrors is the error of several that each have their own code; nil for none. What

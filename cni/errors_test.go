@@ -109,6 +109,7 @@ func TestErrorReport(t *testing.T) {
 func TestFieldError(t *testing.T) {
 	for want, e := range map[string]FieldError{
 		`bridge="a/b": contains a slash; use letters`: {Key: "bridge", Value: "a/b", Reason: "contains a slash", Fix: "use letters"},
+		`alias="<a> & b": is taken`:                   {Key: "alias", Value: "<a> & b", Reason: "is taken"},
 		`mtu=9000: is too large`:                      {Key: "mtu", Value: 9000, Reason: "is too large"},
 		`subnet="10.0.0.0/8": is taken`:               {Key: "subnet", Value: netip.MustParsePrefix("10.0.0.0/8"), Reason: "is taken"},
 		`x={"a":[1]}: is wrong`:                       {Key: "x", Value: json.RawMessage(`{"a":[1]}`), Reason: "is wrong"},

@@ -1,9 +1,6 @@
 package cni
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // FieldError says what is wrong with one value of a configuration. It reaches the
 // runtime with [CodeInvalidConfig], or [CodeUnsupportedField] if Unsupported is
@@ -23,11 +20,13 @@ var _ error = (*FieldError)(nil)
 
 // Error renders `key=value: reason; fix`.
 func (e *FieldError) Error() string {
-	value, err := json.Marshal(e.Value)
-	if err != nil {
-		value = fmt.Append(nil, e.Value)
+	var value object
+	value.encode(e.Value)
+	text := value.buf.String()
+	if value.err != nil {
+		text = fmt.Sprint(e.Value)
 	}
-	s := e.Key + "=" + shorten(string(value), 200) + ": " + e.Reason
+	s := e.Key + "=" + shorten(text, 200) + ": " + e.Reason
 	if e.Fix != "" {
 		s += "; " + e.Fix
 	}

@@ -106,7 +106,7 @@ func FuzzConfig(f *testing.F) {
 		keep := func(_ context.Context, r *cni.Request[kindsConfig]) error { got = r; return nil }
 		h := cni.Plugin[kindsConfig]{
 			Add: func(ctx context.Context, r *cni.Request[kindsConfig]) (*cni.Result, error) {
-				return &cni.Result{}, keep(ctx, r)
+				return &cni.Result{IPs: []cni.IP{{Address: netip.MustParsePrefix("10.0.0.5/24")}}}, keep(ctx, r) // which every version can say
 			},
 			Del: keep, Check: keep, Status: keep, GC: keep, AllowHostNetNS: true,
 		}.Handler()

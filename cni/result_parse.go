@@ -53,7 +53,7 @@ func (f *fields) family(r *Result, key string) {
 	}
 	ip := IP{Address: inner.prefix("ip"), Gateway: inner.addr("gateway")}
 	routes := readList(inner, "routes", (*fields).route)
-	if inner.err == nil && ip.Address.Addr().Is4() != (key == "ip4") {
+	if ip.Address.Addr().Is4() != (key == "ip4") {
 		inner.fail("ip", "%v is of the other family", ip.Address)
 	}
 	ip.Extra = inner.rest()

@@ -142,6 +142,8 @@ func TestParseResultRefuses(t *testing.T) {
 		"0.2.0: other family":   {`{"cniVersion":"0.2.0","ip6":{"ip":"10.0.0.1/8"}}`, `ip6.ip: 10.0.0.1/8 is of the other family`},
 		"0.2.0: null route":     {`{"cniVersion":"0.2.0","ip4":{"ip":"10.0.0.1/8","routes":[null]}}`, `ip4.routes[0]: is null`},
 		"0.2.0: ip4 no object":  {`{"cniVersion":"0.2.0","ip4":"10.0.0.1/8"}`, `ip4: is "10.0.0.1/8", want an object`},
+		"then a good object":    {`{"cniVersion":1,"dns":{}}`, "cniVersion: is 1"},
+		"then a bad object":     {`{"cniVersion":1,"dns":[]}`, "cniVersion: is 1"},
 		"the first of two":      {`{"interfaces":[{"name":1,"mac":2}],"ips":[null]}`, "interfaces[0].name: is 1"},
 		"a long value is short": {`{"ips":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`, "aaa…, want a list"},
 	} {
