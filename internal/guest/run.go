@@ -12,12 +12,12 @@ import (
 
 // Kernels returns the kernels that tests of several kernels run on: 6.1 and 6.12, the
 // long-lived ones of Debian's stable releases, and when CNIKIT_SCALE is above 1 ("make
-// soak") the newest that there is.
+// soak") 6.18, the next long-lived one, and the newest that there is.
 func Kernels(t testing.TB) []string {
 	t.Helper()
 	lines := []string{"6.1", "6.12"}
 	if testenv.Scale(t, 1) > 1 {
-		lines = append(lines, kernels.Newest)
+		lines = append(lines, "6.18", kernels.Newest)
 	}
 	return lines
 }

@@ -26,6 +26,7 @@ func Lines() []Line {
 	return []Line{
 		{Name: "6.1", Suite: "bookworm"},
 		{Name: "6.12", Suite: "trixie"},
+		{Name: "6.18", Suite: "trixie-backports"},
 		{Name: Newest, Suite: "trixie-backports"},
 	}
 }
