@@ -70,6 +70,7 @@ func NewPlan(spec *ebpf.CollectionSpec, hooks []Hook, o Options) (*Plan, error) 
 		}
 		errs = append(errs, err)
 	}
+	p.leaveOut(spec)
 	if o.Counters && len(p.entrypoints) > 0 {
 		errs = append(errs, p.addCounters())
 	}
@@ -218,50 +219,6 @@ func (p *Plan) addCounters() error {
 		p.linked.Maps = map[string]*ebpf.MapSpec{}
 	}
 	p.linked.Maps[CountersMap] = p.countersSpec()
-	return nil
-}
-
-// Build returns the instrumented collection. Each call returns a new one, which is the caller's to change and
-// load. Programs without hooks are in it as they were.
-func (p *Plan) Build() *ebpf.CollectionSpec { return clone(p.linked) }
-
-// clone copies a collection with the bytes that its maps begin with, which the library's copies share.
-func clone(spec *ebpf.CollectionSpec) *ebpf.CollectionSpec {
-	c := spec.Copy()
-	for _, m := range c.Maps {
-		m.Contents = cloneContents(m)
-	}
-	return c
-}
-
-// Ignored returns the constraints that have no effect because they name owners or hooks that are not there.
-func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }
-
-// Maps returns, for a linked hook, what the maps that it reaches are called in the instrumented collection, by
-// their names in the hook's own. Of a hook that is not in the plan, or a slot, it returns nil.
-func (p *Plan) Maps(entrypoint, owner, name string) map[string]string {
-	if h := p.hook(entrypoint, owner, name); h != nil {
-		return maps.Clone(h.maps)
-	}
-	return nil
-}
-
-// Variables is the same for the global variables of the hook.
-func (p *Plan) Variables(entrypoint, owner, name string) map[string]string {
-	if h := p.hook(entrypoint, owner, name); h != nil {
-		return maps.Clone(h.variables)
-	}
-	return nil
-}
-
-func (p *Plan) hook(entrypoint, owner, name string) *plannedHook {
-	for _, e := range p.entrypoints {
-		for _, h := range e.hooks {
-			if e.name == entrypoint && h.Owner == owner && h.Name == name {
-				return h
-			}
-		}
-	}
 	return nil
 }
 
