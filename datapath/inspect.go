@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -20,6 +21,7 @@ type facts struct {
 	gplOnly        string // a helper or kernel function that only GPL-compatible programs may call, as the kernel calls it; empty if there is none
 	throws         bool   // it can end the whole program from anywhere
 	packetLoads    bool   // in any function, of the kind LD_ABS or LD_IND
+	dynptrs        bool   // in any function it makes dynptrs that nothing destroys
 	kconfig        bool   // it reads variables of the kernel's configuration
 	unpastable     string // why its main function must stay a function; empty if it need not
 	savedRegisters int    // how many of r6 to r9 the main function uses
@@ -68,6 +70,8 @@ func inspectFunctions(functions []*function, main stackUse) (facts, error) {
 		f.unpastable = "a program that it tail-calls would end the whole run"
 	case f.packetLoads:
 		f.unpastable = "the verifier loses track of what functions with loads of the kind LD_ABS return" // Linux 6.18: EFAULT when it looks back through one
+	case f.dynptrs:
+		f.unpastable = "its dynptrs would stay on the stack, where the verifier lets no helper write over them" // check_stack_range_initialized
 	}
 	return f, checkGraph(f.graph)
 }
@@ -85,6 +89,7 @@ func (f *facts) look(n int, fn *function, i int) {
 		f.lookHelper(n, asm.BuiltinFunc(ins.Constant))
 	case ins.IsKfuncCall():
 		f.throws = f.throws || isThrow(ins)
+		f.dynptrs = f.dynptrs || strings.HasPrefix(ins.Reference(), "bpf_dynptr_from_") || ins.Reference() == "bpf_dynptr_clone"
 		f.gplOnly = cmp.Or(f.gplOnly, ins.Reference()) // all kernel functions are
 	case ins.IsLoadFromMap():
 		f.kconfig = f.kconfig || isKconfig(ins)
@@ -96,6 +101,7 @@ func (f *facts) lookHelper(n int, helper asm.BuiltinFunc) {
 		f.tailCalls = true
 		f.graph[n].tailCall = true
 	}
+	f.dynptrs = f.dynptrs || helper == asm.FnDynptrFromMem
 	if gplOnlyHelper(helper) {
 		f.gplOnly = cmp.Or(f.gplOnly, helperName(helper))
 	}

@@ -140,12 +140,13 @@ func TestFacts(t *testing.T) {
 
 func TestUnpastable(t *testing.T) {
 	for reason, code := range map[string]asm.Instructions{
-		"its loads of the kind LD_ABS would end the whole run when they fail":  {asm.Mov.Reg(asm.R6, asm.R1), asm.LoadAbs(0, asm.Byte)},
-		"its may_goto would count against a budget that belongs to a function": {{OpCode: asm.OpCode(asm.JumpClass) | asm.OpCode(asm.JCOND), Offset: 0}},
-		"it uses the frame pointer other than to reach its stack":              {asm.JEq.Reg(asm.R1, asm.RFP, "end")},
-		"it stores the frame pointer when no register is free":                 allBusy(),
-		"its 8193 instructions are too many for jumps over them":               make(asm.Instructions, 8193-2),
-		"a program that it tail-calls would end the whole run":                 {asm.FnTailCall.Call()},
+		"its loads of the kind LD_ABS would end the whole run when they fail":                    {asm.Mov.Reg(asm.R6, asm.R1), asm.LoadAbs(0, asm.Byte)},
+		"its may_goto would count against a budget that belongs to a function":                   {{OpCode: asm.OpCode(asm.JumpClass) | asm.OpCode(asm.JCOND), Offset: 0}},
+		"it uses the frame pointer other than to reach its stack":                                {asm.JEq.Reg(asm.R1, asm.RFP, "end")},
+		"it stores the frame pointer when no register is free":                                   allBusy(),
+		"its 8193 instructions are too many for jumps over them":                                 make(asm.Instructions, 8193-2),
+		"a program that it tail-calls would end the whole run":                                   {asm.FnTailCall.Call()},
+		"its dynptrs would stay on the stack, where the verifier lets no helper write over them": {asm.FnDynptrFromMem.Call()},
 	} {
 		for i := range code {
 			if code[i].OpCode == 0 {
@@ -171,11 +172,17 @@ func allBusy() asm.Instructions {
 	return code
 }
 
+// kfunc calls a function of the kernel.
+func kfunc(name string) asm.Instruction {
+	return asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: -1}.WithReference(name)
+}
+
 // What a function below the main one does counts where the kernel looks into it.
 func TestUnpastableFunctionBelow(t *testing.T) {
 	for reason, ins := range map[string]asm.Instruction{
-		"the verifier loses track of what functions with loads of the kind LD_ABS return": asm.LoadAbs(0, asm.Byte),
-		"a program that it tail-calls would end the whole run":                            asm.FnTailCall.Call(),
+		"its dynptrs would stay on the stack, where the verifier lets no helper write over them": kfunc("bpf_dynptr_from_skb"),
+		"the verifier loses track of what functions with loads of the kind LD_ABS return":        asm.LoadAbs(0, asm.Byte),
+		"a program that it tail-calls would end the whole run":                                   asm.FnTailCall.Call(),
 		"": {OpCode: asm.OpCode(asm.JumpClass) | asm.OpCode(asm.JCOND)},
 	} {
 		f, err := inspect(&ebpf.ProgramSpec{Instructions: asm.Instructions{
@@ -189,9 +196,6 @@ func TestUnpastableFunctionBelow(t *testing.T) {
 // A callback that a timer or a work queue runs has a stack of its own; one that runs at once has not.
 func TestCallbacksAndTheStack(t *testing.T) {
 	pointer := asm.Instruction{OpCode: asm.LoadImmOp(asm.DWord), Dst: asm.R2, Src: asm.PseudoFunc, Constant: -1}.WithReference("callback")
-	kfunc := func(name string) asm.Instruction {
-		return asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoKfuncCall, Constant: -1}.WithReference(name)
-	}
 	for _, c := range []struct {
 		call asm.Instruction
 		want int
