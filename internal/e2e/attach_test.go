@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -54,7 +53,7 @@ func (s *suite) testThirty(t *testing.T) {
 	}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	t.Cleanup(func() { s.deleteDeployment(t, "thirty") })
-	await(t, 2*time.Minute, "30 pods are ready", func() string {
+	await(t, "30 pods are ready", func() string {
 		d, err := s.apps.Deployments(user).Get(t.Context(), "thirty", metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
@@ -77,7 +76,7 @@ func (s *suite) testThirty(t *testing.T) {
 	}
 	s.deleteDeployment(t, "thirty")
 	for _, n := range s.nodes {
-		await(t, time.Minute, n.Name()+" is as before", func() string { return before[n].diff(look(t, n)) })
+		await(t, n.Name()+" is as before", func() string { return before[n].diff(look(t, n)) })
 	}
 }
 
@@ -91,7 +90,7 @@ func (s *suite) warm(t *testing.T) {
 	}
 	s.deletePods(t, names...)
 	for _, n := range s.nodes {
-		await(t, time.Minute, "no pod on "+n.Name(), func() string {
+		await(t, "no pod on "+n.Name(), func() string {
 			there := look(t, n)
 			return strings.Join(append(there.leases, there.results...), " ")
 		})
@@ -99,7 +98,7 @@ func (s *suite) warm(t *testing.T) {
 }
 
 func (s *suite) deleteDeployment(t *testing.T, name string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	background := metav1.DeletePropagationBackground
 	err := s.apps.Deployments(user).Delete(ctx, name, metav1.DeleteOptions{PropagationPolicy: &background})

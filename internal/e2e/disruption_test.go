@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -31,7 +30,7 @@ func (s *suite) testAgentsDeleted(t *testing.T) {
 		for name := range old {
 			require.NoError(t, s.core.Pods(namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 		}
-		await(t, time.Minute, "new agents are ready", func() string {
+		await(t, "new agents are ready", func() string {
 			now := s.agents(t)
 			for name := range old {
 				if _, there := now[name]; there {
@@ -79,7 +78,7 @@ func (s *suite) testAPIServerKilled(t *testing.T) {
 	requireUntouched(t, pods[0], pods[2], func() {
 		require.NoError(t, s.cluster.KillAPIServer(t.Context()))
 		for _, n := range s.nodes {
-			await(t, time.Minute, "the agent of "+n.Name()+" misses the API server", func() string {
+			await(t, "the agent of "+n.Name()+" misses the API server", func() string {
 				r := status(t, n)
 				require.True(t, r.Ready, "%s: not ready for want of an API server: %s", n.Name(), r.Reason)
 				if len(r.Source) == 0 {
@@ -90,7 +89,7 @@ func (s *suite) testAPIServerKilled(t *testing.T) {
 		}
 		require.NoError(t, s.cluster.StartAPIServer(t.Context()))
 		for _, n := range s.nodes {
-			await(t, time.Minute, "the agent of "+n.Name()+" has it again", func() string {
+			await(t, "the agent of "+n.Name()+" has it again", func() string {
 				return strings.Join(status(t, n).Source, "; ")
 			})
 		}
@@ -125,7 +124,7 @@ func (s *suite) testNotReady(t *testing.T) {
 	requireUntouched(t, pods[1], pods[2], func() {
 		s.taint(t, sick.Name(), core.Taint{Key: "cnikit.invalid/lost", Effect: core.TaintEffectNoExecute})
 		require.NoError(t, sick.StopKubelet(t.Context()))
-		await(t, 2*time.Minute, sick.Name()+" is NotReady and tainted", func() string {
+		await(t, sick.Name()+" is NotReady and tainted", func() string {
 			n, err := s.core.Nodes().Get(t.Context(), sick.Name(), metav1.GetOptions{})
 			if err != nil {
 				return err.Error()
@@ -217,12 +216,12 @@ func (s *suite) testNodeDeleted(t *testing.T) {
 			if n == gone {
 				continue
 			}
-			await(t, time.Minute, n.Name()+" has nothing of "+gone.Name(), func() string {
+			await(t, n.Name()+" has nothing of "+gone.Name(), func() string {
 				return strings.Join(about(t, n, peer), "\n")
 			})
 		}
 		require.NoError(t, gone.StartKubelet(t.Context()))
-		await(t, time.Minute, gone.Name()+" is a new Node", func() string {
+		await(t, gone.Name()+" is a new Node", func() string {
 			now, err := s.core.Nodes().Get(t.Context(), gone.Name(), metav1.GetOptions{})
 			switch {
 			case apierrors.IsNotFound(err):
@@ -256,7 +255,7 @@ func (s *suite) testReboot(t *testing.T) {
 		again := s.awaitPod(t, pods[1].name)
 		requireAllPairs(t, pods[0], again, pods[2])
 	})
-	await(t, 2*time.Minute, "the leases of before the reboot are gone", func() string {
+	await(t, "the leases of before the reboot are gone", func() string {
 		if now := leases(t, sick.Path("/var/lib/cni/networks")); len(now) != 2 { // the pod's, one in each family
 			return strings.Join(now, " ")
 		}
@@ -267,7 +266,7 @@ func (s *suite) testReboot(t *testing.T) {
 // awaitSandbox waits until a pod has another sandbox than it had before.
 func (s *suite) awaitSandbox(t *testing.T, old *pod) {
 	t.Helper()
-	await(t, time.Minute, old.name+" runs in a new sandbox", func() string {
+	await(t, old.name+" runs in a new sandbox", func() string {
 		o, err := s.core.Pods(user).Get(t.Context(), old.name, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()

@@ -72,6 +72,6 @@ func (f *flows) phase(t *testing.T) {
 		until[i] = flow.Report().Back + perPhase
 	}
 	for i, flow := range f.all {
-		require.Eventually(t, func() bool { return flow.Report().Back >= until[i] }, 20*time.Second, interval, f.names[i])
+		require.Eventually(t, func() bool { return flow.Report().Back >= until[i] }, patience, interval, f.names[i])
 	}
 }

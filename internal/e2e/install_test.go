@@ -21,7 +21,7 @@ const bridgePlugin = "cnikit-bridge"
 // STATUS, as far as its runtime asks.
 func (s *suite) testInstall(t *testing.T) {
 	for _, n := range s.nodes {
-		await(t, 30*time.Second, n.Name()+" says that there is no network", func() string {
+		await(t, n.Name()+" says that there is no network", func() string {
 			c := s.ready(t, n.Name())
 			if c.Status == core.ConditionFalse && strings.Contains(c.Message, "cni plugin not initialized") {
 				return ""

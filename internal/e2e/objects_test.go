@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	core "k8s.io/api/core/v1"
@@ -83,7 +82,7 @@ func (s *suite) remove(t *testing.T, objects ...*unstructured.Unstructured) {
 		}
 	}
 	for _, o := range objects {
-		await(t, time.Minute, fmt.Sprintf("%s %s gone", o.GetKind(), o.GetName()), func() string {
+		await(t, fmt.Sprintf("%s %s gone", o.GetKind(), o.GetName()), func() string {
 			_, err := s.resource(o).Get(ctx, o.GetName(), metav1.GetOptions{})
 			return absent(err)
 		})
@@ -139,7 +138,7 @@ func (s *suite) installed(t *testing.T) {
 // settled waits for an agent that is ready, and a Ready Node, everywhere.
 func (s *suite) settled(t *testing.T) {
 	t.Helper()
-	await(t, time.Minute, "the agent is ready on every node", func() string {
+	await(t, "the agent is ready on every node", func() string {
 		ds, err := s.apps.DaemonSets(namespace).Get(t.Context(), daemonSet, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
@@ -172,7 +171,7 @@ func (s *suite) ready(t *testing.T, node string) core.NodeCondition {
 
 func (s *suite) awaitReady(t *testing.T, node string) {
 	t.Helper()
-	await(t, time.Minute, node+" is Ready", func() string {
+	await(t, node+" is Ready", func() string {
 		if c := s.ready(t, node); c.Status != core.ConditionTrue {
 			return fmt.Sprintf("%s: %s", c.Status, c.Message)
 		}

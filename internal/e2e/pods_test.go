@@ -68,7 +68,7 @@ func (s *suite) runPods(t *testing.T, prefix string, nodes ...*cluster.Node) []*
 func (s *suite) awaitPod(t *testing.T, name string) *pod {
 	t.Helper()
 	p := &pod{name: name}
-	await(t, time.Minute, "pod "+name+" runs", func() string {
+	await(t, "pod "+name+" runs", func() string {
 		o, err := s.core.Pods(user).Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			return err.Error()
@@ -93,7 +93,7 @@ func (s *suite) awaitPod(t *testing.T, name string) *pod {
 // deletePods deletes pods and waits until they are gone from the API.
 func (s *suite) deletePods(t *testing.T, names ...string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	for _, name := range names {
 		err := s.core.Pods(user).Delete(ctx, name, metav1.DeleteOptions{})
@@ -103,7 +103,7 @@ func (s *suite) deletePods(t *testing.T, names ...string) {
 		require.EventuallyWithT(t, func(c *assert.CollectT) {
 			_, err := s.core.Pods(user).Get(ctx, name, metav1.GetOptions{})
 			require.Empty(c, absent(err))
-		}, time.Minute, 50*time.Millisecond)
+		}, patience, 50*time.Millisecond)
 	}
 }
 
@@ -133,7 +133,7 @@ func requireAllPairs(t *testing.T, pods ...*pod) {
 
 func requireTalk(t *testing.T, from, to *pod, at netip.Addr) {
 	t.Helper()
-	_, err := from.ns.Ping(t.Context(), cnitest.Ping{To: at})
+	_, err := from.ns.Ping(t.Context(), cnitest.Ping{To: at, Timeout: patience})
 	require.NoError(t, err, "%s to %s at %s", from.name, to.name, at)
 	largest, err := from.ns.LargestPacket(t.Context(), at, podMTU)
 	require.NoError(t, err, "%s to %s at %s", from.name, to.name, at)
@@ -147,7 +147,7 @@ func requireTCP(t *testing.T, from, to *pod, at netip.Addr) {
 	const answers = 10
 	flow, err := cnitest.OpenTCP(t.Context(), from.ns, to.ns, at, time.Millisecond)
 	require.NoError(t, err, "%s to %s at %s", from.name, to.name, at)
-	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
 	defer stop()
 	go func() {
 		for flow.Report().Back < answers && ctx.Err() == nil {

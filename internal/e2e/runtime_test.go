@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -20,7 +19,7 @@ func (s *suite) testCalls(t *testing.T) {
 	s.installed(t)
 	for _, n := range s.nodes {
 		// The kubelet removes the sandboxes of deleted pods once a minute.
-		await(t, 90*time.Second, n.Name()+" has removed sandboxes", func() string { return removed(s.calls(t, n, bridgePlugin, "DEL")) })
+		await(t, n.Name()+" has removed sandboxes", func() string { return removed(s.calls(t, n, bridgePlugin, "DEL")) })
 		calls := s.calls(t, n, bridgePlugin, "")
 		for _, c := range calls {
 			if c.Command == "DEL" {

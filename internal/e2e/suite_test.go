@@ -72,7 +72,7 @@ func start(t *testing.T) *suite {
 
 func finish(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
 	defer cancel()
 	if t.Failed() {
 		dir := filepath.Join(os.TempDir(), fmt.Sprintf("cnikit-e2e-logs-%d", os.Getpid()))
@@ -92,8 +92,12 @@ func agentImage(t *testing.T) string {
 	return file
 }
 
+// patience is how long a scenario waits for what takes seconds on a machine that does
+// nothing else, and a minute where the kubelet does it once a minute.
+const patience = 3 * time.Minute
+
 // await polls until wrong returns nothing.
-func await(t *testing.T, limit time.Duration, what string, wrong func() string) {
+func await(t *testing.T, what string, wrong func() string) {
 	t.Helper()
 	began := time.Now()
 	for {
@@ -102,8 +106,8 @@ func await(t *testing.T, limit time.Duration, what string, wrong func() string) 
 			t.Logf("%s: after %v", what, time.Since(began).Round(10*time.Millisecond))
 			return
 		}
-		if time.Since(began) > limit {
-			require.FailNow(t, "not in time", "%s: not within %v: %s", what, limit, last)
+		if time.Since(began) > patience {
+			require.FailNow(t, "not in time", "%s: not within %v: %s", what, patience, last)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -28,7 +27,7 @@ func (s *suite) testUninstall(t *testing.T) {
 	uninstaller := manifest(t, "uninstall.yaml")
 	s.remove(t, s.agent(t)...)
 	s.apply(t, uninstaller...)
-	await(t, time.Minute, "the uninstaller has run on every node", func() string {
+	await(t, "the uninstaller has run on every node", func() string {
 		ds, err := s.apps.DaemonSets(namespace).Get(t.Context(), "cnikit-uninstall", metav1.GetOptions{})
 		if err != nil {
 			return err.Error()

@@ -123,13 +123,17 @@ func (c *Cluster) join(ctx context.Context) error {
 }
 
 // startControl does not wait for the API server to be ready before it starts what uses
-// it: that takes as long again as its start, and they try until it is.
+// it: that takes as long again as its start. The kubelets try until it is. The controller
+// manager ends when the API server is not healthy ten seconds after its own start.
 func (c *Cluster) startControl(ctx context.Context, serving chan<- struct{}) error {
 	began := time.Now()
 	if err := c.control.awaitAPI(ctx, "/livez/ping"); err != nil {
 		return err
 	}
 	close(serving)
+	if err := c.control.awaitAPI(ctx, "/healthz"); err != nil {
+		return err
+	}
 	if err := c.control.startControllers(); err != nil {
 		return err
 	}

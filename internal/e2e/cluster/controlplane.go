@@ -31,7 +31,7 @@ const (
 	controllers    = "nodeipam,nodelifecycle,daemonset,deployment,replicaset,namespace,serviceaccount,serviceaccount-token,root-ca-cert-publisher,taint-eviction-controller,garbagecollector,podgc,endpointslice"
 	apiQPS         = 2000 // a second; the default of 20 takes minutes for a thousand Nodes
 	nodeMonitor    = "500ms"
-	nodeGrace      = "6s" // without a sign of life, until a Node is not Ready
+	nodeGrace      = "10s" // without a sign of life, until a Node is not Ready
 	serviceAccount = "https://kubernetes.default.svc"
 )
 

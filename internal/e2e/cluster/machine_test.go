@@ -73,7 +73,7 @@ func requireNothing(t *testing.T, dir string, ids []string, before footprint) {
 		}
 		assert.EventuallyWithT(t, func(c *assert.CollectT) {
 			assert.Empty(c, mentioned(t, filepath.Join(dir, id))) // what was killed may still be on its way out
-		}, 5*time.Second, 10*time.Millisecond)
+		}, limit, 10*time.Millisecond)
 	}
 }
 
