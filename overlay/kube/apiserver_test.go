@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
@@ -71,35 +72,42 @@ func newAPIServer(t *testing.T, b behavior, nodes ...*corev1.Node) *apiServer {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	require.NoError(t, corev1.AddToScheme(scheme))
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
 	a := &apiServer{
-		t: t, address: listener.Addr().String(), behavior: b, version: 1, nodes: map[string]*corev1.Node{},
+		t: t, address: reserve(t), behavior: b, version: 1, nodes: map[string]*corev1.Node{},
 		codecs:  serializer.NewCodecFactory(scheme).WithoutConversion(),
 		changed: make(chan struct{}), cut: make(chan struct{}),
 	}
 	a.put(nodes...)
-	a.serve(listener)
+	a.comeBack()
 	t.Cleanup(a.goAway)
 	return a
 }
 
-func (a *apiServer) serve(l net.Listener) {
-	a.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: a}}
-	a.server.Start()
-}
-
-// goAway makes the server refuse connections.
+// goAway makes the server refuse connections, and cuts those that there are. A client comes back at once when it is cut, and
+// what it asks for may not end by itself.
 func (a *apiServer) goAway() {
-	a.endWatches()
-	a.server.CloseClientConnections()
-	a.server.Close()
+	_ = a.server.Listener.Close()
+	gone := make(chan struct{})
+	go func() {
+		a.server.Close()
+		close(gone)
+	}()
+	for {
+		a.endWatches()
+		a.server.CloseClientConnections()
+		select {
+		case <-gone:
+			return
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
 }
 
 func (a *apiServer) comeBack() {
 	l, err := net.Listen("tcp", a.address)
 	require.NoError(a.t, err)
-	a.serve(l)
+	a.server = &httptest.Server{Listener: l, Config: &http.Server{Handler: a}}
+	a.server.Start()
 }
 
 // behave changes the behavior and ends the watches.

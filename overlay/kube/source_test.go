@@ -104,7 +104,7 @@ func (r *running) run(source *Source, sink overlay.Sink) {
 		select {
 		case err := <-ended:
 			return err
-		case <-time.After(5 * time.Second):
+		case <-time.After(time.Minute):
 			return fmt.Errorf("Run goes on after the end of its context")
 		}
 	}
@@ -122,7 +122,7 @@ func (r *running) next() call {
 	select {
 	case c := <-r.calls:
 		return c
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		require.FailNow(r.t, "nothing was delivered")
 		return call{}
 	}
@@ -347,7 +347,7 @@ func TestRefusals(t *testing.T) {
 				return
 			}
 			before := len(a.seen())
-			require.Eventually(t, func() bool { return len(a.seen()) >= before+2 }, 20*time.Second, 10*time.Millisecond)
+			require.Eventually(t, func() bool { return len(a.seen()) >= before+2 }, time.Minute, 10*time.Millisecond)
 			require.Empty(t, r.calls, "the same error again is not told")
 			a.behave(behavior{})
 			if tt.status["list"] != 0 {
@@ -443,7 +443,7 @@ func TestSlowSink(t *testing.T) {
 		a.mu.Lock()
 		defer a.mu.Unlock()
 		return v == fmt.Sprint(a.version)
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	close(sink.goOn)
 	r.requireDelete("a")
 	r.requireDelete("c")
@@ -467,7 +467,7 @@ func TestNothingAfterTheEnd(t *testing.T) {
 			a.endWatches()
 			all := a.seen()
 			return all[len(all)-1].query.Get("resourceVersion") == "3"
-		}, 20*time.Second, time.Millisecond)
+		}, time.Minute, time.Millisecond)
 		r.cancel()
 		close(sink.goOn)
 		require.NoError(t, r.stop())
