@@ -69,7 +69,7 @@ func TestOutput(t *testing.T) {
 	result, err := subject(t, guest.Options{}, "loud")
 	require.NoError(t, err)
 	assert.Equal(t, 128+9, result.Status)
-	require.Len(t, result.Output, 256*1024)
+	require.Len(t, result.Output, 128*256)
 	for i, b := range result.Output {
 		require.Equal(t, byte(i), b, "byte %d", i)
 	}

@@ -29,13 +29,13 @@ func main() {
 	}
 }
 
-// loud writes every byte value and more than a port's buffers hold, and ends by a signal.
+// loud writes every byte value and more than a port's buffers hold (a page), and ends by a signal.
 func loud() {
 	line := make([]byte, 256)
 	for i := range line {
 		line[i] = byte(i)
 	}
-	for range 1024 {
+	for range 128 {
 		_, _ = os.Stdout.Write(line)
 	}
 	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
