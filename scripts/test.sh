@@ -43,7 +43,7 @@ if [ "$(id -u)" = 0 ]; then
 	start_build
 fi
 # Tests that run at once wait for the kernel more than they compute.
-CGO_ENABLED=1 "$go" test -race -count=1 -timeout 9m -parallel 4 "$@" ./...
+CGO_ENABLED=1 "$go" test -race -count=1 -timeout 20m -parallel 4 "$@" ./...
 scripts/nested.sh vet
 [ -z "$build" ] || await_build
 # Without the race detector: the cluster is other processes, it would watch the tests

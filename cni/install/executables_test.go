@@ -2,6 +2,7 @@ package install
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -161,7 +162,7 @@ func TestInstallRefusesSources(t *testing.T) {
 		"missing":        {func(string) error { return nil }, "source of b-plugin: stat "},
 		"dangling link":  {func(path string) error { return os.Symlink("nothing", path) }, "source of b-plugin: stat "},
 		"a directory":    {func(path string) error { return os.Mkdir(path, 0o755) }, "is no regular file; give the directory of the executables"},
-		"not executable": {func(path string) error { return os.WriteFile(path, nil, 0o644) }, "has mode -rw-r--r-- and is not executable; give it mode"},
+		"not executable": {func(path string) error { return errors.Join(os.WriteFile(path, nil, 0o644), os.Chmod(path, 0o644)) }, "has mode -rw-r--r-- and is not executable; give it mode"},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			s := newSite(t)

@@ -231,6 +231,7 @@ func testRefuses(t *testing.T, bin string) {
 		require.NoError(t, err)
 		program := filepath.Join(dir, "cnikit-lab")
 		require.NoError(t, os.WriteFile(program, content, 0o755))
+		require.NoError(t, os.Chmod(program, 0o755))
 		cmd := exec.Command(program)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		cmd.Dir = dir

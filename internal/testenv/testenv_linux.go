@@ -1,6 +1,8 @@
 package testenv
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,6 +16,10 @@ func Root(t testing.TB) {
 	t.Helper()
 	kernelTier(t)
 	dir, err := os.MkdirTemp("", "cnikit-probe-")
+	if errors.Is(err, fs.ErrPermission) { // whose directory it is may be a part of what is lacking
+		unmet(t, "the test needs root (or unshare -rnm): %v", err)
+		return
+	}
 	if err != nil {
 		t.Fatalf("make directory for probing: %v", err)
 	}

@@ -26,6 +26,8 @@ func install(t *testing.T, scripts map[string]string) installed {
 	t.Helper()
 	testenv.Root(t)
 	testenv.Kernel(t, testenv.Bridge, testenv.Veth)
+	mask := syscall.Umask(0o022)
+	t.Cleanup(func() { syscall.Umask(mask) })
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Dir(dir)} { // the second is the test's own, too
 		require.NoError(t, os.Chmod(d, 0o755))
