@@ -96,6 +96,19 @@ func setsNumber(ins *asm.Instruction) bool {
 	return ins.Dst == asm.R0 && (ins.OpCode.Class() == asm.ALUClass || ins.OpCode == asm.Mov.Op(asm.ImmSource))
 }
 
+// mapNames returns what the maps are called that instructions load, with repetitions.
+func (f *fragment) mapNames() []string {
+	var names []string
+	for _, fn := range f.functions {
+		for i := range fn.code {
+			if ins := &fn.code[i]; ins.IsLoadFromMap() && ins.Reference() != "" {
+				names = append(names, ins.Reference())
+			}
+		}
+	}
+	return names
+}
+
 // describe gives the first instruction of a function what the kernel wants of each: type information, as soon as one function has it
 // (check_btf_func), and a line of source, as soon as one instruction has it (check_btf_line). A function without types becomes a static
 // one that returns an int, which is what tail calls and callbacks ask for; the kernel does not look at a static function's arguments.

@@ -17,6 +17,14 @@ type linker struct {
 
 	// kconfig has, by entrypoint, the collection whose kernel configuration its program reads; out for the entrypoint's own.
 	kconfig map[*ebpf.ProgramSpec]*ebpf.CollectionSpec
+
+	// single has, by entrypoint and type, the map of those types of which a program has one.
+	single map[singleMap]string
+}
+
+type singleMap struct {
+	entry *ebpf.ProgramSpec
+	of    ebpf.MapType
 }
 
 // newLinker returns a linker that adds to out, which must be the caller's own: a copy of the collection of. Hooks that are programs of that
@@ -24,7 +32,7 @@ type linker struct {
 func newLinker(out, of *ebpf.CollectionSpec) *linker {
 	l := &linker{
 		out: out, merged: map[*ebpf.CollectionSpec]*merger{}, names: map[string]bool{},
-		kconfig: map[*ebpf.ProgramSpec]*ebpf.CollectionSpec{},
+		kconfig: map[*ebpf.ProgramSpec]*ebpf.CollectionSpec{}, single: map[singleMap]string{},
 	}
 	for _, m := range out.Maps {
 		l.names[kernelName(m.Name)] = true
@@ -39,6 +47,7 @@ func newLinker(out, of *ebpf.CollectionSpec) *linker {
 	for name := range out.Variables {
 		self.variables[name] = name
 	}
+	self.claim()
 	return l
 }
 
@@ -54,7 +63,7 @@ func (l *linker) original(entry *ebpf.ProgramSpec) (*fragment, error) {
 	if f.kconfig {
 		l.kconfig[entry] = l.out
 	}
-	return f, nil
+	return f, l.takeSingle(entry, f)
 }
 
 // hook makes a fragment of a collection's program, for an entrypoint. What the program refers to in its collection is merged into the linker's,
@@ -89,6 +98,9 @@ func (l *linker) hook(entry *ebpf.ProgramSpec, c *ebpf.CollectionSpec, program, 
 			return nil, nil, err
 		}
 	}
+	if err := l.takeSingle(entry, f); err != nil {
+		return nil, nil, err
+	}
 	return f, names, nil
 }
 
@@ -121,6 +133,23 @@ func (l *linker) takeKconfig(entry *ebpf.ProgramSpec, c *ebpf.CollectionSpec) er
 			"give it what it needs in a global variable"}
 	}
 	l.kconfig[entry] = c
+	return nil
+}
+
+// takeSingle refuses a second map of a type of which the kernel gives a program one (check_map_prog_compatibility in kernel/bpf/verifier.c).
+func (l *linker) takeSingle(entry *ebpf.ProgramSpec, f *fragment) error {
+	for _, name := range f.mapNames() {
+		m := l.out.Maps[name]
+		if m == nil || m.Type != ebpf.Arena && m.Type != ebpf.CGroupStorage && m.Type != ebpf.PerCPUCGroupStorage {
+			continue
+		}
+		key := singleMap{entry, m.Type}
+		if other, ok := l.single[key]; ok && other != name {
+			return &refusal{fmt.Sprintf("brings a second map of type %s (%q beside %q), of which a program can have one", m.Type, name, other),
+				"share one (one *CollectionSpec for several hooks), or use a map of another type"}
+		}
+		l.single[key] = name
+	}
 	return nil
 }
 

@@ -55,7 +55,7 @@ func TestHookBringsWhatItReaches(t *testing.T) {
 	}
 	untouched := c.Copy()
 	l, entry := target(nil)
-	entry.AttachType, entry.Ifindex = ebpf.AttachXDP, 7
+	entry.AttachType = ebpf.AttachXDP
 	f, names, err := l.hook(entry, c, "hook", "dp_h0_")
 	require.NoError(t, err)
 
@@ -69,7 +69,6 @@ func TestHookBringsWhatItReaches(t *testing.T) {
 
 	tail := l.out.Programs["dp_h0_tail"]
 	assert.Equal(t, ebpf.AttachXDP, tail.AttachType, "a member of the array is loaded as the entrypoint is")
-	assert.Equal(t, uint32(7), tail.Ifindex)
 	assert.Equal(t, "dp_h0_deep", tail.Instructions[0].Reference())
 	assert.Len(t, l.out.Programs, 2)
 	assert.Equal(t, "dp_h0_counts", f.functions[0].code[0].Reference())
@@ -129,7 +128,7 @@ func TestTailCalledProgramsAreMergedOnce(t *testing.T) {
 	other.AttachType = ebpf.AttachXDPDevMap
 	c.Maps["three"], c.Programs["c"] = tails("three"), using("three")
 	_, _, err = l.hook(other, c, "c", "dp_h2_")
-	require.ErrorContains(t, err, `its program "tail" would be shared by entrypoints of different types`)
+	require.ErrorContains(t, err, `its program "tail" would be shared by programs of different types`)
 	_, _, err = l.hook(other, c.Copy(), "c", "dp_h2_")
 	require.NoError(t, err)
 }
@@ -278,6 +277,7 @@ func TestHookRefuses(t *testing.T) {
 		{`tail-calls the program "tail", which is SchedCLS, but the entrypoint is XDP`, plain, calling(with(func(p *ebpf.ProgramSpec) { p.Type = ebpf.SchedCLS }))},
 		{`tail-calls the program "tail", which handles no packets in several fragments`, frags, calling(using())},
 		{`tail-calls the program "tail", which calls bpf_fib_lookup without`, plain, calling(with(func(p *ebpf.ProgramSpec) { call(asm.FnFibLookup.Call())(p); p.License = "MIT" }))},
+		{`has a PROG_ARRAY "tails", and the entrypoint is bound to an interface`, func(p *ebpf.ProgramSpec) { p.Ifindex = 7 }, calling(using())},
 		{`tail-calls the program "tail", which calls "nothing"`, plain, calling(with(call(asm.Call.Label("nothing"))))},
 	} {
 		l, entry := target(nil)
@@ -328,7 +328,7 @@ func TestProgramArrayServesOneKind(t *testing.T) {
 	other := using()
 	other.AttachType = ebpf.AttachXDPDevMap
 	_, _, err = l.hook(other, c, "hook", "dp_h2_")
-	require.ErrorContains(t, err, `its PROG_ARRAY "tails" would be shared by entrypoints of different types`)
+	require.ErrorContains(t, err, `its PROG_ARRAY "tails" would be shared by programs of different types`)
 	_, _, err = l.hook(other, c.Copy(), "hook", "dp_h2_")
 	require.NoError(t, err)
 }

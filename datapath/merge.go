@@ -20,7 +20,7 @@ func (m *merger) mapNamed(entry *ebpf.ProgramSpec, name string, names map[string
 		return &refusal{fmt.Sprintf("uses the map %q, which its collection does not have", name), "add the map to the collection"}
 	}
 	if spec.Type == ebpf.ProgramArray {
-		if err := m.own(entry, fmt.Sprintf("PROG_ARRAY %q", name)); err != nil {
+		if err := m.own(entry, whatArray(name)); err != nil {
 			return err
 		}
 	}

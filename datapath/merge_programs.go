@@ -3,6 +3,8 @@ package datapath
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cilium/ebpf"
 )
@@ -18,11 +20,41 @@ func ownerOf(p *ebpf.ProgramSpec) arrayOwner {
 	return arrayOwner{p.Type, p.AttachType, handlesFrags(p)}
 }
 
+// claim gives PROG_ARRAYs, and programs in them, to the programs of the collection itself. They stay of their own types and attach types there, and
+// so must a hook that is one of them.
+func (m *merger) claim() {
+	for _, name := range slices.Sorted(maps.Keys(m.from.Programs)) {
+		p := m.from.Programs[name]
+		if _, ok := typeOf(p); !ok {
+			continue
+		}
+		for i := range p.Instructions {
+			array := m.from.Maps[p.Instructions[i].Reference()]
+			if array == nil || array.Type != ebpf.ProgramArray || !p.Instructions[i].IsLoadFromMap() {
+				continue
+			}
+			m.owners[whatArray(p.Instructions[i].Reference())] = ownerOf(p)
+			for _, kv := range array.Contents {
+				if member, ok := kv.Value.(string); ok && m.from.Programs[member] != nil {
+					m.owners[whatProgram(member)] = ownerOf(m.from.Programs[member])
+				}
+			}
+		}
+	}
+}
+
+func whatArray(name string) string   { return fmt.Sprintf("PROG_ARRAY %q", name) }
+func whatProgram(name string) string { return fmt.Sprintf("program %q", name) }
+
 // own checks that a PROG_ARRAY, or a program in one, is used for entrypoints of one kind.
 func (m *merger) own(entry *ebpf.ProgramSpec, what string) error {
+	if entry.Ifindex != 0 { // bpf_prog_map_compatible, kernel/bpf/core.c
+		return &refusal{fmt.Sprintf("has a %s, and the entrypoint is bound to an interface (Ifindex), where the kernel allows no tail calls", what),
+			"do without tail calls, or hook an entrypoint that is not bound"}
+	}
 	owner := ownerOf(entry)
 	if other, ok := m.owners[what]; ok && other != owner {
-		return &refusal{fmt.Sprintf("its %s would be shared by entrypoints of different types or attach types, which the kernel refuses", what),
+		return &refusal{fmt.Sprintf("its %s would be shared by programs of different types or attach types, which the kernel refuses", what),
 			"give each of these hooks its own copy of the collection (CollectionSpec.Copy)"}
 	}
 	m.owners[what] = owner
@@ -31,7 +63,7 @@ func (m *merger) own(entry *ebpf.ProgramSpec, what string) error {
 
 // program merges a program that a PROG_ARRAY holds. It is loaded for the entrypoint's type and attach type, as all of the array must be.
 func (m *merger) program(entry *ebpf.ProgramSpec, name string, names map[string]string) error {
-	if err := m.own(entry, fmt.Sprintf("program %q", name)); err != nil {
+	if err := m.own(entry, whatProgram(name)); err != nil {
 		return err
 	}
 	if _, ok := m.programs[name]; ok {
@@ -46,7 +78,7 @@ func (m *merger) program(entry *ebpf.ProgramSpec, name string, names map[string]
 	}
 	m.programs[name] = free(m.prefix+name, func(key string) bool { return m.out.Programs[key] != nil })
 	merged := p.Copy()
-	merged.Type, merged.AttachType, merged.Ifindex = entry.Type, entry.AttachType, entry.Ifindex
+	merged.Type, merged.AttachType, merged.Ifindex = entry.Type, entry.AttachType, 0
 	merged.AttachTo, merged.AttachTarget = "", nil
 	merged.Flags = p.Flags&^flagFrags | entry.Flags&flagFrags
 	m.out.Programs[m.programs[name]] = merged
