@@ -51,6 +51,7 @@ func (a *allocation) take(ctx context.Context) ([]Lease, error) {
 		fresh = append(fresh, i)
 	}
 	for _, i := range fresh {
+		leases[i].Fresh = true
 		if err := a.tx.SetLast(i, leases[i].Address.Addr()); err != nil {
 			return nil, err
 		}

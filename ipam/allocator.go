@@ -9,12 +9,16 @@ import (
 // but calls for one owner must not overlap; CNI runtimes see to that.
 type Allocator interface {
 	// Allocate returns the leases of an owner, one per range set in their order,
-	// and reserves those that are missing. When it fails, it has released what
-	// this call reserved, and nothing else.
+	// and reserves those that are missing, which are [Lease.Fresh]. When it fails,
+	// it has released what this call reserved, and nothing else.
 	//
 	// Errors match [ErrExhausted], [ErrTaken], [ErrNotAllocatable], [ErrHeld] or
 	// [ErrInvalidOwner], or come from the store.
 	Allocate(ctx context.Context, o Owner, opts Options) ([]Lease, error)
+	// Undo frees those of leases, which an Allocate call returned, that this call
+	// reserved, as far as their owner still holds them. It is for whoever cannot
+	// use them after all: what the owner had before stays.
+	Undo(ctx context.Context, leases []Lease) error
 	// Release frees every lease of an owner, whatever the ranges are by now. An
 	// owner without leases is no error.
 	Release(ctx context.Context, o Owner) error

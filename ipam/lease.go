@@ -51,6 +51,9 @@ type Lease struct {
 	Address netip.Prefix
 	// Gateway is the gateway of the range; invalid when there is none.
 	Gateway netip.Addr
+	// Fresh says that the Allocate call that returned the lease reserved it; the
+	// owner had the others before. No other call sets it.
+	Fresh bool
 }
 
 // String renders "address owner".

@@ -128,6 +128,25 @@ func (p *Pool) refuse(s space, addr netip.Addr) error {
 	return fmt.Errorf("%w: %s is the network or broadcast address of %s; request another address", ErrNotAllocatable, addr, r.Subnet)
 }
 
+// Undo implements [Allocator]. Nothing is written when nothing is fresh.
+func (p *Pool) Undo(ctx context.Context, leases []Lease) error {
+	if !slices.ContainsFunc(leases, func(l Lease) bool { return l.Fresh }) {
+		return nil
+	}
+	return p.store.Update(ctx, func(tx Tx) error {
+		var errs []error
+		for _, l := range leases {
+			if !l.Fresh {
+				continue
+			}
+			if err := tx.Release(l.Address.Addr(), l.Owner); err != nil {
+				errs = append(errs, fmt.Errorf("give back %s of %s: %w", l.Address.Addr(), l.Owner, err))
+			}
+		}
+		return errors.Join(errs...)
+	})
+}
+
 // Release implements [Allocator]. Nothing is written when there is nothing to
 // release.
 func (p *Pool) Release(ctx context.Context, o Owner) error {

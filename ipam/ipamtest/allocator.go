@@ -68,6 +68,9 @@ func addRules() []allocatorRule {
 		{"add/what a failed call took is free again", small(), checkAddGivesBack},
 		{"add/a cancelled call leaves nothing that it does not report", dual(), checkAddCancelled},
 		{"add/many at once", small(), checkAddAtOnce},
+		{"add/says what is fresh", dual(), checkFresh},
+		{"undo/frees what the call reserved", small(), checkUndo},
+		{"undo/keeps what the owner had", dual(), checkUndoNothing},
 	}
 }
 

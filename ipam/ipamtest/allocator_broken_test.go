@@ -21,6 +21,7 @@ type brokenAllocator struct {
 	store    *ipam.Memory
 	mu       sync.Mutex // of what a fault remembers
 	allocate func(ctx context.Context, o ipam.Owner, opts ipam.Options) ([]ipam.Lease, error)
+	undo     func(ctx context.Context, leases []ipam.Lease) error
 	release  func(ctx context.Context, o ipam.Owner) error
 	leases   func(ctx context.Context, o ipam.Owner) ([]ipam.Lease, error)
 	retain   func(ctx context.Context, valid []ipam.Owner) error
@@ -34,13 +35,16 @@ func newBroken(t *testing.T, sets []ipam.RangeSet) *brokenAllocator {
 	pool, err := ipam.NewPool(store, ipam.PoolOptions{}, sets...)
 	require.NoError(t, err)
 	return &brokenAllocator{Pool: pool, store: store,
-		allocate: pool.Allocate, release: pool.Release, leases: pool.Leases, retain: pool.Retain, status: pool.Status, usage: pool.Usage}
+		allocate: pool.Allocate, undo: pool.Undo, release: pool.Release, leases: pool.Leases, retain: pool.Retain, status: pool.Status, usage: pool.Usage}
 }
 
 func (a *brokenAllocator) Allocate(ctx context.Context, o ipam.Owner, opts ipam.Options) ([]ipam.Lease, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.allocate(ctx, o, opts)
+}
+func (a *brokenAllocator) Undo(ctx context.Context, leases []ipam.Lease) error {
+	return a.undo(ctx, leases)
 }
 func (a *brokenAllocator) Release(ctx context.Context, o ipam.Owner) error { return a.release(ctx, o) }
 func (a *brokenAllocator) Leases(ctx context.Context, o ipam.Owner) ([]ipam.Lease, error) {
@@ -159,6 +163,33 @@ func TestAllocatorCatchesEachFault(t *testing.T) {
 					o.ContainerID = "one"
 				}
 				return a.Pool.Allocate(ctx, o, opts)
+			}
+		},
+		"add/says what is fresh": func(a *brokenAllocator) { // Leases does so of who has asked twice
+			asked := map[ipam.Owner]int{}
+			a.after(func(o ipam.Owner, _ ipam.Options, leases []ipam.Lease) ([]ipam.Lease, error) {
+				asked[o]++
+				return leases, nil
+			})
+			a.leases = func(ctx context.Context, o ipam.Owner) ([]ipam.Lease, error) {
+				leases, err := a.Pool.Leases(ctx, o)
+				for i := range leases {
+					leases[i].Fresh = asked[o] > 1
+				}
+				return leases, err
+			}
+		},
+		"undo/frees what the call reserved": func(a *brokenAllocator) { // the first lease of it
+			a.undo = func(ctx context.Context, leases []ipam.Lease) error {
+				return a.Pool.Undo(ctx, leases[:min(1, len(leases))])
+			}
+		},
+		"undo/keeps what the owner had": func(a *brokenAllocator) { // takes it for a release
+			a.undo = func(ctx context.Context, leases []ipam.Lease) error {
+				if len(leases) == 0 {
+					return nil
+				}
+				return a.Pool.Release(ctx, leases[0].Owner)
 			}
 		},
 		"requested/is what the owner gets": func(a *brokenAllocator) { // the first request counts

@@ -26,6 +26,7 @@ type Op string
 // The methods of an allocator.
 const (
 	Allocate Op = "allocate"
+	Undo     Op = "undo"
 	Release  Op = "release"
 	Leases   Op = "leases"
 	Retain   Op = "retain"
@@ -96,6 +97,14 @@ func (f *Fake) Allocate(ctx context.Context, o ipam.Owner, opts ipam.Options) ([
 		return nil, err
 	}
 	return f.pool.Allocate(ctx, o, opts)
+}
+
+// Undo implements [ipam.Allocator].
+func (f *Fake) Undo(ctx context.Context, leases []ipam.Lease) error {
+	if err := f.begin(Undo, ipam.Owner{}); err != nil {
+		return err
+	}
+	return f.pool.Undo(ctx, leases)
 }
 
 // Release implements [ipam.Allocator].

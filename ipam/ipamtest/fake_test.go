@@ -33,6 +33,7 @@ func TestFakeFails(t *testing.T) {
 	assert.Equal(t, "10.1.0.2 web/eth0\n", f.String())
 
 	for op, call := range map[ipamtest.Op]func() error{
+		ipamtest.Undo:    func() error { return f.Undo(ctx, leases) },
 		ipamtest.Release: func() error { return f.Release(ctx, web) },
 		ipamtest.Leases:  func() error { _, err := f.Leases(ctx, web); return err },
 		ipamtest.Retain:  func() error { return f.Retain(ctx, nil) },
@@ -46,8 +47,8 @@ func TestFakeFails(t *testing.T) {
 	require.ErrorIs(t, f.Status(ctx), ipam.ErrExhausted)
 	require.NoError(t, f.Release(ctx, web))
 	require.ErrorIs(t, f.Status(ctx), ipam.ErrExhausted, "the quarantine is in force")
-	assert.Len(t, f.Calls(), 3+5+3)
-	assert.Equal(t, "release web/eth0", f.Calls()[9].String())
+	assert.Len(t, f.Calls(), 3+6+3)
+	assert.Equal(t, "release web/eth0", f.Calls()[10].String())
 }
 
 func TestNewFakeRefuses(t *testing.T) {

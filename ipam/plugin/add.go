@@ -29,29 +29,15 @@ func (s server) add(ctx context.Context, r *cni.Request[Config]) (*cni.Result, e
 	if err != nil {
 		return nil, err
 	}
-	leases, err := allocate(ctx, r, a, opts)
+	leases, err := a.Allocate(ctx, owner(r), opts)
 	if err != nil {
 		return nil, report(err)
 	}
+	r.Undo("address allocation", func(ctx context.Context) error { return a.Undo(ctx, leases) })
 	for _, l := range leases {
 		result.IPs = append(result.IPs, cni.IP{Address: l.Address, Gateway: l.Gateway})
 	}
 	return result, nil
-}
-
-// allocate registers the release of what it took. An owner that had addresses
-// before keeps them, whatever becomes of this ADD; and a failed Allocate has given back
-// what it took, so that what the owner holds then is another call's.
-func allocate(ctx context.Context, r *cni.Request[Config], a ipam.Allocator, opts ipam.Options) ([]ipam.Lease, error) {
-	had, err := a.Leases(ctx, owner(r))
-	if err != nil {
-		return nil, err
-	}
-	leases, err := a.Allocate(ctx, owner(r), opts)
-	if err == nil && len(had) == 0 {
-		r.Undo("address allocation", func(ctx context.Context) error { return a.Release(ctx, owner(r)) })
-	}
-	return leases, err
 }
 
 // options collects the requested addresses. As with host-local they add up: those

@@ -233,26 +233,82 @@ func TestAddRefused(t *testing.T) {
 // What an ADD took is given back when it is cancelled afterwards; what the owner
 // had before is not.
 func TestAddUndo(t *testing.T) {
-	pool, err := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{}), ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}})
-	require.NoError(t, err)
-	o := ipam.Owner{ContainerID: "a", IfName: "eth0"}
-	for _, before := range []bool{false, true} {
-		if before {
-			_, err = pool.Allocate(t.Context(), o, ipam.Options{})
+	for before, want := range map[string]string{
+		`"subnet":"10.9.0.0/24"`: "10.9.0.2/32 a/eth0", // ranges that are gone
+		`"subnet":"10.1.0.0/24"`: "10.1.0.2/24 a/eth0",
+		dualStack:                "10.1.0.2/24 a/eth0, fd00:1::2/64 a/eth0",
+		"":                       "",
+	} {
+		t.Run(want, func(t *testing.T) {
+			store := ipam.NewMemory(ipam.MemoryOptions{})
+			ctx, cancel := context.WithCancel(t.Context())
+			end := func() {}
+			n := newNetwork(t)
+			n.handler = Over("test", func(_ *cni.Request[Config], sets []ipam.RangeSet) (ipam.Allocator, error) {
+				pool, err := ipam.NewPool(store, ipam.PoolOptions{}, sets...)
+				return cancelling{pool, end}, err
+			}).Handler()
+			if before != "" {
+				n.add(t, "a", n.config(before))
+			}
+			end = cancel
+			_, err := n.handler.Handle(ctx, cni.Invocation{Command: cni.CommandAdd, ContainerID: "a", IfName: "eth0",
+				NetNS: "/proc/self/ns/net", Config: []byte(n.config(dualStack))})
+			requireCode(t, cni.CodeTryAgain, err)
+			pool, err := ipam.NewPool(store, ipam.PoolOptions{}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("10.1.0.0/24")}}, ipam.RangeSet{{Subnet: netip.MustParsePrefix("fd00:1::/64")}})
 			require.NoError(t, err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		h := Over("test", func(*cni.Request[Config], []ipam.RangeSet) (ipam.Allocator, error) {
-			return cancelling{pool, cancel}, nil
-		}).Handler()
-		n := newNetwork(t)
-		_, err := h.Handle(ctx, cni.Invocation{Command: cni.CommandAdd, ContainerID: "a", IfName: "eth0",
-			NetNS: "/proc/self/ns/net", Config: []byte(n.config(`"subnet":"10.1.0.0/24"`))})
-		requireCode(t, cni.CodeTryAgain, err)
-		leases, err := pool.Leases(t.Context(), o)
-		require.NoError(t, err)
-		assert.Equal(t, before, len(leases) == 1)
+			leases, err := pool.Leases(t.Context(), ipam.Owner{ContainerID: "a", IfName: "eth0"})
+			require.NoError(t, err)
+			var left []string
+			for _, l := range leases {
+				left = append(left, l.String())
+			}
+			assert.Equal(t, want, strings.Join(left, ", "))
+		})
 	}
+}
+
+// What a command costs is mostly how often it asks the store, and whether for writing.
+func TestAsksTheStoreOnce(t *testing.T) {
+	n := newNetwork(t)
+	config := n.config(dualStack)
+	var eyes *watched
+	n.handler = Over("test", func(r *cni.Request[Config], sets []ipam.RangeSet) (ipam.Allocator, error) {
+		store, err := r.Config.Store(r.Network)
+		if err != nil {
+			return nil, err
+		}
+		eyes = &watched{Store: store}
+		return ipam.NewPool(eyes, ipam.PoolOptions{}, sets...)
+	}).Handler()
+	for _, c := range []struct {
+		command cni.Command
+		id      string
+		want    string
+	}{
+		{cni.CommandAdd, "a", "update"}, {cni.CommandAdd, "a", "update"}, {cni.CommandCheck, "a", "view"}, {cni.CommandStatus, "", "view"},
+		{cni.CommandDel, "a", "view update"}, {cni.CommandDel, "a", "view"},
+	} {
+		_, err := n.call(t, c.command, c.id, config)
+		require.NoError(t, err)
+		assert.Equal(t, c.want, strings.Join(eyes.calls, " "), c.command)
+	}
+}
+
+// watched is a store that remembers its calls.
+type watched struct {
+	ipam.Store
+	calls []string
+}
+
+func (w *watched) View(ctx context.Context, fn func(ipam.ReadTx) error) error {
+	w.calls = append(w.calls, "view")
+	return w.Store.View(ctx, fn)
+}
+
+func (w *watched) Update(ctx context.Context, fn func(ipam.Tx) error) error {
+	w.calls = append(w.calls, "update")
+	return w.Store.Update(ctx, fn)
 }
 
 // A call that loses against another of its owner leaves alone what that one got.
