@@ -40,7 +40,7 @@ setup-test: # for others than root some tiers skip their tests
 
 .PHONY: setup-soak
 setup-soak: setup-test # more kernels
-	@if [ "$$(id -u)" = 0 ]; then $(GO) run ./internal/guest/cmd/fetch newest; fi
+	@if [ "$$(id -u)" = 0 ]; then $(GO) run ./internal/guest/cmd/fetch 6.18 newest; fi
 
 .PHONY: setup-e2e
 setup-e2e: # only root can run that tier
