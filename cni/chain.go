@@ -16,8 +16,11 @@ import (
 //
 //   - ADD runs forward. Each handler gets the result of the one before it as
 //     prevResult, the first that of the request; the result of the last is the result.
-//     When one fails, DEL runs from that one back to the first, each on a context of
-//     its own with the limits of [Request.Undo], and the error says what remained.
+//     When one fails, DEL runs for those before it, the last first, each on a context of
+//     its own with the limits of [Request.Undo], and the error says what remained. The
+//     one that failed has undone its own part, as a Plugin does: its DEL could hit what
+//     an earlier ADD made, which may be why it failed. So it is the first handler that
+//     should refuse an attachment that is there already (see netif.CheckVacant).
 //   - DEL runs backward and completely, whatever fails on the way.
 //   - CHECK runs forward up to the first error.
 //   - STATUS and GC run forward and completely.
@@ -138,27 +141,47 @@ func (c chained) add(ctx context.Context, inv Invocation) ([]byte, error) {
 		return inv
 	}
 	for i, h := range c {
-		out, err := call(ctx, h, request())
+		out, refused, err := attach(ctx, h, request(), version)
 		if err == nil {
-			out, err = sameVersion(out, version)
+			result = out
+			continue
 		}
-		if err == nil && ctx.Err() != nil {
-			err = Errorf(CodeTryAgain, "ADD was cancelled before it was done: %w", context.Cause(ctx))
+		left := i + 1 // a handler that is broken may have left something
+		if refused {
+			left = i
 		}
-		if err != nil {
-			return nil, c.undo(ctx, i, request(), err)
-		}
-		result = out
+		return nil, c.undo(ctx, left, request(), err)
 	}
 	return result, nil
 }
 
-// undo runs DEL for the handlers from the last that ran back to the first, and
-// returns the error of the ADD with what could not be undone.
-func (c chained) undo(ctx context.Context, last int, inv Invocation, cause error) error {
+// attach runs the ADD of one handler. Its result is in the version given. refused says
+// that the handler returned the error; else it panicked, or the chain cannot use what it
+// returned.
+func attach(ctx context.Context, h Handler, inv Invocation, version string) (out []byte, refused bool, err error) {
+	err = protect(inv.logger(), func() (err error) {
+		out, err = h.Handle(ctx, inv)
+		refused = err != nil
+		return err
+	})
+	if err == nil {
+		err = checkDocument(out, inv.Command)
+	}
+	if err == nil {
+		out, err = sameVersion(out, version)
+	}
+	if err == nil && ctx.Err() != nil {
+		err = Errorf(CodeTryAgain, "ADD was cancelled before it was done: %w", context.Cause(ctx))
+	}
+	return out, refused, err
+}
+
+// undo runs DEL for the first n handlers, the last first, and returns the error of the
+// ADD with what could not be undone.
+func (c chained) undo(ctx context.Context, n int, inv Invocation, cause error) error {
 	inv.Command = CommandDel
 	var steps []undoStep
-	for i, h := range c[:last+1] {
+	for i, h := range c[:n] {
 		steps = append(steps, undoStep{"ADD of " + c.name(i), func(ctx context.Context) error {
 			_, err := call(ctx, h, inv)
 			return err

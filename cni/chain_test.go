@@ -116,8 +116,7 @@ func TestChainOrder(t *testing.T) {
 		assert.Equal(t, "no", e.Msg)
 		assert.Equal(t, record{
 			"ADD a none", "ADD a [10.0.0.1/8]", "ADD b [10.0.0.1/8 10.0.0.1/8]", "ADD c [10.0.0.1/8 10.0.0.1/8 10.0.0.2/8]",
-			"DEL c [10.0.0.1/8 10.0.0.1/8 10.0.0.2/8]", "DEL b [10.0.0.1/8 10.0.0.1/8 10.0.0.2/8]", "DEL a [10.0.0.1/8 10.0.0.1/8 10.0.0.2/8]",
-			"DEL c [10.0.0.1/8]", "DEL b [10.0.0.1/8]", "DEL a [10.0.0.1/8]", "DEL a [10.0.0.1/8]",
+			"DEL b [10.0.0.1/8 10.0.0.1/8 10.0.0.2/8]", "DEL a [10.0.0.1/8 10.0.0.1/8 10.0.0.2/8]", "DEL a [10.0.0.1/8]",
 		}, *calls)
 	})
 }
@@ -131,11 +130,11 @@ func TestChainFailures(t *testing.T) {
 		want    cni.Error
 	}{
 		"ADD is undone, the last first": {map[string]error{"ADD b": later}, "ADD",
-			record{"ADD a none", "ADD b [10.0.0.1/8]", "DEL b [10.0.0.1/8]", "DEL a [10.0.0.1/8]"}, cni.Error{Code: 11, Msg: "later"}},
-		"ADD of the first": {map[string]error{"ADD a": later}, "ADD", record{"ADD a none", "DEL a none"}, cni.Error{Code: 11, Msg: "later"}},
+			record{"ADD a none", "ADD b [10.0.0.1/8]", "DEL a [10.0.0.1/8]"}, cni.Error{Code: 11, Msg: "later"}},
+		"ADD that the first refuses, of an attachment that is there": {map[string]error{"ADD a": later}, "ADD", record{"ADD a none"}, cni.Error{Code: 11, Msg: "later"}},
 		"ADD reports what remained": {map[string]error{"ADD c": later, "DEL b": errors.New("stuck")}, "ADD",
 			record{"ADD a none", "ADD b [10.0.0.1/8]", "ADD c [10.0.0.1/8 10.0.0.2/8]",
-				"DEL c [10.0.0.1/8 10.0.0.2/8]", "DEL b [10.0.0.1/8 10.0.0.2/8]", "DEL a [10.0.0.1/8 10.0.0.2/8]"},
+				"DEL b [10.0.0.1/8 10.0.0.2/8]", "DEL a [10.0.0.1/8 10.0.0.2/8]"},
 			cni.Error{Code: 11, Msg: "later", Details: "undo ADD of plugin 2 of 3: stuck"}},
 		"DEL goes on": {map[string]error{"DEL c": later, "DEL a": errors.New("stuck")}, "DEL",
 			record{"DEL c none", "DEL b none", "DEL a none"}, cni.Error{Code: 11, Msg: "later\nstuck"}},
@@ -353,7 +352,7 @@ func TestChainRefuses(t *testing.T) {
 		assert.Equal(t, "config version does not allow "+command, e.Error())
 	}
 	assert.Equal(t, cni.CodeIncompatibleVersion, runHandler(t.Context(), h, environment("ADD"), network("9.9.9")).failed(t).Code)
-	assert.Equal(t, record{"DEL a none"}, *calls, "the version is refused by the plugins")
+	assert.Empty(t, *calls)
 
 	called := handlerFunc(func(_ context.Context, inv cni.Invocation) ([]byte, error) {
 		assert.Fail(t, "the handler is called", "%s", inv.Command)
