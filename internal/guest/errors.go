@@ -24,14 +24,20 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // lastLines is enough of a text to see what went wrong at its end.
 func lastLines(text []byte) string {
-	const most = 80 // a panic of the kernel has up to 60
+	const (
+		mostLines = 80       // a panic of the kernel has up to 60
+		mostBytes = 16 << 10 // of a text without lines
+	)
 	text = bytes.TrimRight(text, "\r\n")
 	if len(text) == 0 {
 		return "\t(none)"
 	}
+	if len(text) > mostBytes {
+		text = bytes.ToValidUTF8(text[len(text)-mostBytes:], nil)
+	}
 	lines := strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n")
-	if len(lines) > most {
-		lines = lines[len(lines)-most:]
+	if len(lines) > mostLines {
+		lines = lines[len(lines)-mostLines:]
 	}
 	return "\t" + strings.Join(lines, "\n\t")
 }

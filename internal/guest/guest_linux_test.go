@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -111,12 +112,17 @@ func TestChild(t *testing.T) {
 		_, err := subject(t, guest.Options{}, "hang")
 		t.Log(err)
 	case "missing":
-		_, err := subject(t, guest.Options{Kernel: "2.4"}, "exit", "0")
+		_, err := subject(t, guest.Options{Kernel: "6.1"}, "exit", "0")
+		require.NoError(t, err)
+	case "unnamed":
+		_, err := guest.Run(t, guest.Options{})
 		require.NoError(t, err)
 	case "failing":
 		guest.Test(t, "^TestFailing$", guest.Options{Kernel: "6.12"})
 	case "none":
 		guest.Test(t, "^TestNone$", guest.Options{Kernel: "6.12"})
+	case "subtest":
+		guest.Test(t, "^TestPassing$/^in_part$", guest.Options{Kernel: "6.12"})
 	}
 }
 
@@ -129,20 +135,25 @@ func child(t *testing.T, as string, env ...string) *exec.Cmd {
 
 func TestMissingKernel(t *testing.T) {
 	testenv.Guest(t)
-	out, err := child(t, "missing", "CI=").CombinedOutput()
+	empty := "CNIKIT_GUEST_CACHE=" + t.TempDir()
+	out, err := child(t, "missing", "CI=", empty).CombinedOutput()
 	require.NoError(t, err, string(out))
 	assert.Contains(t, string(out), "--- SKIP: TestChild")
-	assert.Contains(t, string(out), "go run ./internal/guest/cmd/fetch 2.4")
-	out, err = child(t, "missing", "CI=true").CombinedOutput()
+	assert.Contains(t, string(out), "go run ./internal/guest/cmd/fetch 6.1")
+	out, err = child(t, "missing", "CI=true", empty).CombinedOutput()
 	require.Error(t, err)
 	assert.Contains(t, string(out), "--- FAIL: TestChild")
+	out, err = child(t, "unnamed", "CI=").CombinedOutput()
+	require.Error(t, err, "no kernel asked for is no kernel missing")
+	assert.Contains(t, string(out), "set Options.Kernel")
 }
 
 func TestTest(t *testing.T) {
 	testenv.Guest(t)
 	for _, tt := range []struct{ as, verdict, why string }{
-		{"failing", "--- FAIL: TestChild", "a failure in the guest"},
+		{"failing", "--- FAIL: TestChild", "a failure in the guest"}, // and an end with status 0 on top
 		{"none", "--- FAIL: TestChild", "no test of tests matches"},
+		{"subtest", "--- PASS: TestChild", "--- PASS: TestPassing/in_part"},
 	} {
 		t.Run(tt.as, func(t *testing.T) {
 			t.Parallel()
@@ -153,10 +164,18 @@ func TestTest(t *testing.T) {
 	}
 }
 
-// TestFailing is run in a guest.
+// TestFailing is run in a guest. It ends as if all were well.
 func TestFailing(t *testing.T) {
 	testenv.InGuest(t)
-	t.Fatal("a failure in the guest")
+	t.Error("a failure in the guest")
+	os.Exit(0)
+}
+
+// TestPassing is run in a guest, and of it the first part.
+func TestPassing(t *testing.T) {
+	testenv.InGuest(t)
+	t.Run("in part", func(*testing.T) {})
+	t.Run("the rest", func(t *testing.T) { t.Error("not asked for") })
 }
 
 // A machine does not outlive the process that has booted it.
@@ -200,4 +219,14 @@ func TestErrorIsOneOfItsReason(t *testing.T) {
 	require.ErrorIs(t, err, reason)
 	assert.Contains(t, err.Error(), "\tlate\nthe program's last lines:\n\t(none)")
 	assert.Equal(t, 79, strings.Count(err.Error(), "\tearly\n"))
+}
+
+// A program without an end or a line break leaves an error that can be read.
+func TestErrorIsShort(t *testing.T) {
+	err := &guest.Error{Err: errors.New("no power"), Output: []byte(strings.Repeat("é", 1<<22) + "end"), Console: []byte(strings.Repeat("long ", 1<<20) + "\r\nlate")}
+	text := err.Error()
+	assert.Less(t, len(text), 64<<10)
+	assert.True(t, strings.HasSuffix(text, "ééend"))
+	assert.Contains(t, text, "long \n\tlate\n")
+	assert.True(t, utf8.ValidString(text))
 }

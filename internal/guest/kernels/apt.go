@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // archive is an apt with sources and lists of its own, in dir. It needs no rights and
@@ -61,6 +62,7 @@ func command(ctx context.Context, dir, name string, args ...string) (string, err
 	cmd.Env = append(os.Environ(), "LC_ALL=C", "DEBIAN_FRONTEND=noninteractive")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.WaitDelay = time.Second // apt's helpers hold its output a while longer
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("%s: %w\n%s", name, err, stderr.String())
 	}

@@ -56,7 +56,7 @@ func missingLines(dir string, names []string) ([]Line, error) {
 	for _, name := range names {
 		i := slices.IndexFunc(Lines(), func(l Line) bool { return l.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("fetch kernel %s: unknown line, known are %v", name, Lines())
+			return nil, fmt.Errorf("fetch kernel %s: unknown line: those that can be fetched are %s", name, lineNames())
 		}
 		_, err := Find(dir, name)
 		if errors.Is(err, fs.ErrNotExist) {

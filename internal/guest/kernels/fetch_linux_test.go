@@ -2,13 +2,16 @@ package kernels
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -162,7 +165,7 @@ func TestFetchLeavesNothingHalf(t *testing.T) {
 	for _, tt := range []struct{ line, want string }{
 		{"6.1", "no header of the Linux/x86 boot protocol"},
 		{"6.12", "the archive has no kernel 6.12"},
-		{"4.19", "unknown line"},
+		{"4.19", "unknown line: those that can be fetched are 6.1, 6.12, 6.18, newest"},
 	} {
 		require.ErrorContains(t, Fetch(t.Context(), dir, []string{tt.line}, a.source(), &bytes.Buffer{}), tt.want)
 		entries, err := os.ReadDir(dir)
@@ -176,6 +179,31 @@ func TestFetchLeavesNothingHalf(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(a.dir, "linux-image-6.1.0-50-amd64_1_amd64.deb"), []byte("another"), 0o644))
 	require.Error(t, Fetch(t.Context(), dir, []string{"6.1"}, a.source(), &bytes.Buffer{}))
 	require.ErrorContains(t, Fetch(t.Context(), dir, []string{"6.1"}, Source{List: []string{"deb file:/no/such ./"}}, &bytes.Buffer{}), "read Debian's archive")
+}
+
+// A command that is stopped is done with, though a process that it started still holds its output.
+func TestStoppedCommand(t *testing.T) {
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "started"), 0o600))
+	require.NoError(t, syscall.Mkfifo(filepath.Join(dir, "hold"), 0o600))
+	ended := make(chan error, 1)
+	go func() {
+		_, err := command(ctx, dir, "sh", "-c", "cat hold & echo > started; wait")
+		ended <- err
+	}()
+	_, err := os.ReadFile(filepath.Join(dir, "started"))
+	require.NoError(t, err)
+	hold, err := os.OpenFile(filepath.Join(dir, "hold"), os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer hold.Close() // lets cat go
+	cancel()
+	select {
+	case err := <-ended:
+		require.Error(t, err)
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for the process that holds the output")
+	}
 }
 
 // This machine's own sources lead to the archive.

@@ -129,9 +129,25 @@ func Find(dir, pattern string) (*Kernel, error) {
 		}
 	}
 	if best == nil {
-		return nil, fmt.Errorf("find kernel %s: %w in %s; to fetch it: go run ./internal/guest/cmd/fetch %[1]s (make test does)", pattern, fs.ErrNotExist, dir)
+		return nil, fmt.Errorf("find kernel %s: %w in %s: %s", pattern, fs.ErrNotExist, dir, wayOut(pattern))
 	}
 	return best, nil
+}
+
+// wayOut says how a kernel that is not there comes into the cache, or which do.
+func wayOut(pattern string) string {
+	if slices.ContainsFunc(Lines(), func(l Line) bool { return l.Name == pattern }) {
+		return "to fetch it: go run ./internal/guest/cmd/fetch " + pattern
+	}
+	return "those that can be fetched are " + lineNames()
+}
+
+func lineNames() string {
+	var names []string
+	for _, l := range Lines() {
+		names = append(names, l.Name)
+	}
+	return strings.Join(names, ", ")
 }
 
 // list returns the kernels of a cache. What is no complete kernel is not seen: a directory

@@ -39,10 +39,11 @@ func TestFind(t *testing.T) {
 	for _, pattern := range []string{"6.11", "6.12.1", "5", "7.3.4-"} {
 		_, err := Find(dir, pattern)
 		require.ErrorIs(t, err, fs.ErrNotExist, pattern)
-		assert.ErrorContains(t, err, "go run ./internal/guest/cmd/fetch "+pattern)
+		assert.ErrorContains(t, err, "those that can be fetched are 6.1, 6.12, 6.18, newest", pattern)
 	}
 	_, err := Find(filepath.Join(dir, "none"), "6.1")
 	require.ErrorIs(t, err, fs.ErrNotExist)
+	require.ErrorContains(t, err, "go run ./internal/guest/cmd/fetch 6.1")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a", recordName), []byte("{"), 0o644))
 	_, err = Find(dir, "6.12")
 	require.ErrorContains(t, err, "remove its directory")
