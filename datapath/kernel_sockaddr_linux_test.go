@@ -1,7 +1,6 @@
 package datapath_test
 
 import (
-	"path/filepath"
 	"testing"
 
 	"github.com/cilium/ebpf"
@@ -75,10 +74,10 @@ func nameOnce(t *testing.T, family int) error {
 	return err
 }
 
-// unixListener is a bound socket of Unix, with its address.
+// unixListener is a bound socket of Unix, with its address: of the network namespace, as a path has to be short (unix(7)).
 func unixListener(t *testing.T, kind int) (int, unix.Sockaddr) {
 	t.Helper()
-	at := &unix.SockaddrUnix{Name: filepath.Join(t.TempDir(), "socket")}
+	at := &unix.SockaddrUnix{Name: "@listener"}
 	fd := socket(t, unix.AF_UNIX, kind)
 	require.NoError(t, unix.Bind(fd, at))
 	return fd, at
@@ -93,7 +92,7 @@ func unixExchange(t *testing.T) error {
 	to, at := unixListener(t, unix.SOCK_DGRAM)
 	from := socket(t, unix.AF_UNIX, unix.SOCK_DGRAM)
 	// A sender without an address is not shown to programs at the receiver.
-	require.NoError(t, unix.Bind(from, &unix.SockaddrUnix{Name: filepath.Join(t.TempDir(), "from")}))
+	require.NoError(t, unix.Bind(from, &unix.SockaddrUnix{Name: "@sender"}))
 	if err := unix.Sendto(from, []byte("x"), 0, at); err != nil {
 		return err
 	}
