@@ -1,8 +1,12 @@
 package datapath_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -11,7 +15,6 @@ import (
 	ebpflink "github.com/cilium/ebpf/link"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/datapath"
@@ -41,13 +44,24 @@ func byLink(t *testing.T, attach func(p *ebpf.Program) (ebpflink.Link, error)) a
 // byFilter attaches to the qdisc clsact of the loopback interface of the namespace that the caller is in.
 func byFilter(t *testing.T) attachment {
 	t.Helper()
-	qdisc := netlink.QdiscAttrs{LinkIndex: loopback, Handle: netlink.MakeHandle(0xffff, 0), Parent: netlink.HANDLE_CLSACT}
-	require.NoError(t, netlink.QdiscAdd(&netlink.GenericQdisc{QdiscAttrs: qdisc, QdiscType: "clsact"}))
+	pins := t.TempDir()
+	require.NoError(t, unix.Mount("none", pins, "bpf", 0, ""))
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(pins, 0)) })
+	tc := func(args ...string) error {
+		out, err := exec.Command(testenv.Tool(t, "tc"), args...).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("tc %s: %w: %s", strings.Join(args, " "), err, out)
+		}
+		return err
+	}
+	require.NoError(t, tc("qdisc", "add", "dev", "lo", "clsact"))
+	pin := filepath.Join(pins, "entry")
 	return func(p *ebpf.Program) error {
-		return netlink.FilterReplace(&netlink.BpfFilter{
-			FilterAttrs: netlink.FilterAttrs{LinkIndex: loopback, Parent: netlink.HANDLE_MIN_INGRESS, Handle: 1, Priority: 1, Protocol: unix.ETH_P_ALL},
-			Fd:          p.FD(), Name: "entry", DirectAction: true,
-		})
+		if err := p.Pin(pin); err != nil {
+			return err
+		}
+		err := tc("filter", "replace", "dev", "lo", "ingress", "prio", "1", "handle", "1", "bpf", "direct-action", "object-pinned", pin)
+		return errors.Join(err, p.Unpin())
 	}
 }
 
@@ -117,7 +131,7 @@ func checkGenerations(t *testing.T, k kind, attach attachment) {
 	current := generation(0)
 	require.NoError(t, attach(current.Programs["entry"]))
 	sent, stop := traffic(t)
-	for seed := range testenv.Scale(t, 30) {
+	for seed := range testenv.Scale(t, 20) {
 		next := generation(uint64(seed))
 		require.NoError(t, attach(next.Programs["entry"]))
 		current.Close()
