@@ -48,8 +48,8 @@ func whatProgram(name string) string { return fmt.Sprintf("program %q", name) }
 
 // own checks that a PROG_ARRAY, or a program in one, is used for entrypoints of one kind.
 func (m *merger) own(entry *ebpf.ProgramSpec, what string) error {
-	if entry.Ifindex != 0 { // bpf_prog_map_compatible, kernel/bpf/core.c
-		return &refusal{fmt.Sprintf("has a %s, and the entrypoint is bound to an interface (Ifindex), where the kernel allows no tail calls", what),
+	if entry.Ifindex != 0 { // bpf_prog_map_compatible in kernel/bpf/core.c; 6.18 takes the array, though not bound programs in it
+		return &refusal{fmt.Sprintf("has a %s, and the entrypoint is bound to an interface (Ifindex), where kernels allow no tail calls", what),
 			"do without tail calls, or hook an entrypoint that is not bound"}
 	}
 	owner := ownerOf(entry)
