@@ -1,7 +1,10 @@
 package cnitest_test
 
 import (
+	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -120,4 +123,28 @@ func TestBlamesDEL(t *testing.T) {
 			}
 		})
 	}
+}
+
+// patient gives no answer to ADD as long as the delegate is not to be found.
+type patient struct{ cni.Handler }
+
+func (h patient) Handle(ctx context.Context, inv cni.Invocation) ([]byte, error) {
+	if _, err := os.Stat(filepath.Join(inv.Path[0], "pool")); err != nil && inv.Command == cni.CommandAdd {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return h.Handler.Handle(ctx, inv)
+}
+
+// TestTakesNoLateAnswerForAFailure: STATUS need not tell of it.
+func TestTakesNoLateAnswerForAFailure(t *testing.T) {
+	t.Parallel()
+	testenv.NetAdmin(t)
+	dir := t.TempDir()
+	require.NoError(t, attaching().Install(dir, "pool"))
+	r, err := cnitest.Examine(t.Context(), cnitest.Target{
+		Config: []byte(`{"type": "attaching", "ipam": {"type": "pool"}}`), Path: []string{dir}, Handler: patient{attaching()},
+	}, cnitest.Options{Run: "^(protocol/result|status/delegate-missing)$", Seed: 1, Timeout: busy})
+	require.NoError(t, err)
+	assert.Contains(t, skipped(r, "status/delegate-missing"), "needs attaching ADD to work, and it failed: no answer within")
 }

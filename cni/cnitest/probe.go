@@ -236,14 +236,23 @@ func (p *probe) needAdd(a *attachment) {
 	}
 }
 
-// needed skips the case when a call failed that the case does not look at. A plugin that
-// suddenly hangs was not examined in full.
-func (p *probe) needed(r reply) {
+// answered skips the case when there is no answer to a call that the case does not look
+// at: that is neither success nor failure. A plugin that suddenly hangs was not examined in
+// full.
+func (p *probe) answered(r reply) reply {
 	p.expected(r)
 	if r.late && p.hangs.hanging(r.what()) {
 		panic(p.hung(r))
 	}
-	if !r.succeeded() {
+	if r.late {
+		p.skip("needs %s to work, and it failed: %s", r.what(), r)
+	}
+	return r
+}
+
+// needed skips the case when a call failed that the case does not look at.
+func (p *probe) needed(r reply) {
+	if !p.answered(r).succeeded() {
 		p.skip("needs %s to work, and it failed: %s", r.what(), r)
 	}
 }

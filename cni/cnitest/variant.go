@@ -30,7 +30,7 @@ func (p *probe) ranges(subnets ...string) {
 func (p *probe) exhaust() *attachment {
 	p.ranges(smallSubnet)
 	a := p.attached()
-	if got := p.add(p.container()); got.succeeded() {
+	if got := p.answered(p.add(p.container())); got.succeeded() {
 		p.skip("needs a range of addresses that can be used up, and a second ADD from %s succeeded: %s", smallSubnet, got)
 	}
 	return a
@@ -53,7 +53,7 @@ func (p *probe) alone() {
 // skipped if the plugin attaches all the same.
 func (p *probe) nowhere() {
 	p.path = []string{p.directory("empty")}
-	if got := p.add(p.container()); got.succeeded() {
+	if got := p.answered(p.add(p.container())); got.succeeded() {
 		p.skip("the delegate is built in: the plugin attaches although CNI_PATH has none")
 	}
 }
