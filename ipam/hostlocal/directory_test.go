@@ -108,3 +108,30 @@ func TestFileNames(t *testing.T) {
 		assert.Equal(t, addr, numberOf(addr).addr())
 	}
 }
+
+// A node that has changed over from host-local has no index. The first call that changes
+// anything makes it, also a DEL: the others are not slow until somebody attaches a container.
+func TestFirstReleaseMakesTheIndex(t *testing.T) {
+	s, p := newPool(t, "10.1.0.0/24")
+	eyes := newProbe()
+	s.sys = eyes
+	for _, id := range []string{"2", "3", "4"} {
+		put(t, s, "10.1.0."+id, id+"\r\neth0")
+	}
+	put(t, s, lockName, "")
+	require.NoError(t, p.Release(t.Context(), owner("unknown")))
+	require.NoDirExists(t, s.scratch, "who finds nothing leaves nothing")
+	require.NoError(t, p.Release(t.Context(), owner("2")))
+	require.FileExists(t, s.indexPath())
+	requireTrue(t, s)
+	eyes.reset()
+	require.NoError(t, p.Release(t.Context(), owner("3")))
+	require.Zero(t, eyes.calls["list"])
+	requireTrue(t, s)
+
+	eyes.noTouch = true // the directory of another user
+	require.NoError(t, os.RemoveAll(s.scratch))
+	eyes.reset()
+	require.NoError(t, p.Release(t.Context(), owner("4")))
+	require.Equal(t, 1, eyes.calls["list"], "nobody looks twice for an index that cannot be")
+}

@@ -52,7 +52,7 @@ func (t *tx) index() (*index, error) {
 	if t.open() {
 		return t.x, nil
 	}
-	if t.alone {
+	if t.alone && t.stamp.IsZero() {
 		t.claim()
 	}
 	x, err := t.scan()

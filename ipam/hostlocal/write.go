@@ -39,11 +39,14 @@ func (t *tx) Reserve(addr netip.Addr, o ipam.Owner) (bool, error) {
 	return ok, nil
 }
 
-// maintain sees to it that a valid index stays valid over a change, and that there is one
-// if something has to be noted there.
+// maintain sees to it that there is a valid index, which stays so over a change, if one can
+// be kept at all.
 func (t *tx) maintain() {
-	if !t.open() && t.store.rest > 0 {
-		_, _ = t.index() // without one nothing rests
+	if t.open() {
+		return
+	}
+	if t.claim(); !t.stamp.IsZero() {
+		_, _ = t.index() // what is wrong with the directory is the caller's to meet
 	}
 }
 
