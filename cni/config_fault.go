@@ -22,6 +22,9 @@ func findFault[C any](data []byte, err error) error {
 	return err
 }
 
+// longestPath is the most bytes of a path that is gone on from: each step decodes anew.
+const longestPath = 100
+
 // narrowFault goes into a value as long as one of its parts alone has the same fault, and
 // an empty value has not. The configuration is what within makes of a value.
 func narrowFault[C any](path string, value json.RawMessage, fault error, within func(json.RawMessage) []byte) error {
@@ -31,7 +34,7 @@ func narrowFault[C any](path string, value json.RawMessage, fault error, within 
 	}
 	var found error
 	eachPart(value, func(step string, part json.RawMessage, alone func(json.RawMessage) []byte) bool {
-		if same(alone(part)) && !same(emptied(value)) {
+		if len(path) < longestPath && same(alone(part)) && !same(emptied(value)) {
 			found = narrowFault[C](path+step, part, fault, func(part json.RawMessage) []byte { return within(alone(part)) })
 		}
 		return found == nil

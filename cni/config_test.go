@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/containernetworking/cni/pkg/types"
@@ -92,6 +93,22 @@ func TestConfigFaults(t *testing.T) {
 			assert.Contains(t, e.Msg, "invalid configuration: "+want)
 			assert.Empty(t, got, "the plugin did not run")
 		})
+	}
+}
+
+// tree is a type without a greatest depth.
+type tree struct {
+	N    int    `json:"n"`
+	Next []tree `json:"next"`
+}
+
+func TestConfigFaultsAtAnyDepth(t *testing.T) {
+	for depth, want := range map[int]string{2: `next[0].next[0].n="x": has the wrong type`, 1000: `].next=[{"next":[{"next":[`} {
+		deep := strings.Repeat(`"next":[{`, depth) + `"n":"x"` + strings.Repeat(`}]`, depth)
+		var got tree
+		e := runHandler(t.Context(), handling(&got), environment("ADD"), network("1.0.0", deep)).failed(t)
+		assert.Contains(t, e.Msg, want)
+		assert.Less(t, len(e.Msg), 500)
 	}
 }
 
