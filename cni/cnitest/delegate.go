@@ -88,6 +88,10 @@ func delegations(config document, profile Profile) []document {
 
 // delegateResult is what the delegate answers to ADD.
 func delegateResult(version, address, gateway string, routes []any) string {
+	if version < "0.3.0" {
+		ip := map[string]any{"ip": address, "gateway": gateway, "routes": routes}
+		return string(document{"cniVersion": version, "ip4": ip}.encode())
+	}
 	ip := map[string]any{"address": address, "gateway": gateway}
 	if version < "1.0.0" {
 		ip["version"] = "4"

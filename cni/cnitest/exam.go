@@ -12,8 +12,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/cnikit/cnikit/cni"
 )
 
 func rulesText(rows []int) string {
@@ -88,6 +86,8 @@ type exam struct {
 	dir      string // has a directory for each case
 	versions []string
 	version  string // of the requests, unless a case chooses another
+	because  string // why it is not the newest that the plugin speaks; "" if it is
+	limit    limit
 	seed     uint64
 	ends     time.Time // zero: no budget
 	killing  time.Duration
@@ -165,34 +165,7 @@ func (x *exam) ask(ctx context.Context) error {
 		return err
 	}
 	defer p.close()
-	answer := p.do(p.versionRequest("1.1.0"))
-	if answer.late {
-		return fmt.Errorf("VERSION got no answer within %s, so that nothing else is tried", x.o.Timeout)
-	}
-	for _, v := range answer.document().list("supportedVersions") {
-		if text, ok := v.(string); ok {
-			x.versions = append(x.versions, text)
-		}
-	}
-	x.version = x.net.version
-	if len(x.versions) == 0 {
-		x.note("VERSION told no versions (%s); those of the configuration are taken for spoken", answer)
-		if x.version == "" {
-			x.version = "1.0.0"
-		}
-		x.versions = []string{x.version}
-	}
-	if x.version == "" {
-		for _, v := range cni.SupportedVersions() {
-			if slices.Contains(x.versions, v) {
-				x.version = v
-			}
-		}
-	}
-	if x.version == "" {
-		return fmt.Errorf("it speaks %v, and the kit %v", x.versions, cni.SupportedVersions())
-	}
-	return nil
+	return p.chooseVersion()
 }
 
 // find looks for an executable in directories.

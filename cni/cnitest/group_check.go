@@ -22,14 +22,6 @@ func checkCases() []kase {
 	return cases
 }
 
-// checks: CHECK is there since version 0.4.0.
-func checks(x *exam) string {
-	if x.version < "0.4.0" {
-		return "CHECK is there since version 0.4.0, and the requests have " + x.version
-	}
-	return ""
-}
-
 func checkWhole() []kase {
 	return []kase{
 		{

@@ -92,8 +92,8 @@ func delegationForwards() []kase {
 	return []kase{
 		forward("del", 163, Must, cni.CommandDel),
 		forward("check", 163, Must, cni.CommandCheck, checks),
-		forward("gc", 99, Must, cni.CommandGC, version("1.1.0")),
-		forward("status", 87, Must, cni.CommandStatus, version("1.1.0")),
+		forward("gc", 99, Must, cni.CommandGC, newCommands),
+		forward("status", 87, Must, cni.CommandStatus, newCommands),
 		{
 			CaseInfo: CaseInfo{
 				Name: "del-no-namespace", Rows: []int{56}, Strength: Should,
@@ -121,8 +121,8 @@ func delegationErrors() []kase {
 		failing("add-error", 164, cni.CommandAdd),
 		failing("del-error", 164, cni.CommandDel),
 		failing("check-error", 67, cni.CommandCheck, checks),
-		failing("gc-error", 164, cni.CommandGC, version("1.1.0")),
-		failing("status-error", 88, cni.CommandStatus, version("1.1.0")),
+		failing("gc-error", 164, cni.CommandGC, newCommands),
+		failing("status-error", 88, cni.CommandStatus, newCommands),
 		{
 			CaseInfo: CaseInfo{
 				Name: "add-error-del", Rows: []int{165}, Strength: Should,

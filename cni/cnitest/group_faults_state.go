@@ -27,7 +27,7 @@ func stateFaults() []kase {
 				About: "STATUS fails when ADD cannot succeed because the plugin's directories are read-only.",
 				Fix:   "have STATUS try what ADD needs: whether its directory can be written to",
 			},
-			needs: []need{aProcess, files, version("1.1.0")},
+			needs: []need{aProcess, files, newCommands},
 			run:   stateReadOnlyStatus,
 		},
 		{

@@ -5,7 +5,7 @@ import "strings"
 func gcCases() []kase {
 	cases := inGroup("gc", append(gcCalls(), gcStale()...)...)
 	for i := range cases {
-		cases[i].needs = append([]need{version("1.1.0")}, cases[i].needs...)
+		cases[i].needs = append([]need{newCommands}, cases[i].needs...)
 	}
 	return cases
 }

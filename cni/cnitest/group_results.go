@@ -16,7 +16,7 @@ func resultsCases() []kase {
 				About: "ADD in version " + v + " prints a result in the form of that version, and DEL takes it back.",
 				Fix:   resultFix(v),
 			},
-			needs: []need{version(v)},
+			needs: []need{served(v)},
 			run:   func(p *probe) { resultsVersion(p, v) },
 		})
 	}
@@ -52,6 +52,7 @@ func resultsContent() []kase {
 				Fix:   "make what the result lists, and list all that was made, the host's end of a veth pair too, with the names and MAC addresses that the kernel shows when ADD is done",
 			},
 			profiles: attaching,
+			needs:    []need{listsInterfaces},
 			run:      resultsInterfaces,
 		},
 		{
@@ -61,6 +62,7 @@ func resultsContent() []kase {
 				Fix:   "copy CNI_NETNS, unchanged, into sandbox of the interfaces in the container, and leave it out for those on the host",
 			},
 			profiles: attaching,
+			needs:    []need{listsInterfaces},
 			run:      resultsSandbox,
 		},
 		{

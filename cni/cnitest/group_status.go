@@ -5,7 +5,7 @@ import "strings"
 func statusCases() []kase {
 	cases := inGroup("status", append(statusReady(), statusTrouble()...)...)
 	for i := range cases {
-		cases[i].needs = append([]need{version("1.1.0")}, cases[i].needs...)
+		cases[i].needs = append([]need{newCommands}, cases[i].needs...)
 	}
 	return cases
 }
