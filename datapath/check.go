@@ -1,7 +1,6 @@
 package datapath
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -121,8 +120,14 @@ func contextOf(proto *btf.FuncProto) string {
 
 // oneOf says which programs there are to choose from.
 func oneOf(spec *ebpf.CollectionSpec) string {
-	names := strings.Join(slices.Sorted(maps.Keys(spec.Programs)), ", ")
-	return cmp.Or(names, "a program: the collection has none")
+	switch names := slices.Sorted(maps.Keys(spec.Programs)); len(names) {
+	case 0:
+		return "a program: the collection has none"
+	case 1:
+		return names[0]
+	default:
+		return "one of " + strings.Join(names, ", ")
+	}
 }
 
 // nilEntry names a program, map or variable of the collection that is nil, or returns the empty string.

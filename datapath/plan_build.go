@@ -55,7 +55,9 @@ func clone(spec *ebpf.CollectionSpec) *ebpf.CollectionSpec {
 func (p *Plan) Ignored() []Constraint { return slices.Clone(p.ignored) }
 
 // Maps returns, for a linked hook, what the maps that it reaches are called in the instrumented collection, by
-// their names in the hook's own. Of a hook that is not in the plan, or a slot, it returns nil.
+// their names in the hook's own. Of a hook that is not in the plan, or a slot, it returns nil. Another plan has
+// other names, though the hook is the same: to keep a map from one to the next, have it replace the one of the new
+// name ([ebpf.CollectionOptions.MapReplacements]).
 func (p *Plan) Maps(entrypoint, owner, name string) map[string]string {
 	if h := p.hook(entrypoint, owner, name); h != nil {
 		return maps.Clone(h.maps)
