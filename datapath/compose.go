@@ -95,7 +95,7 @@ func (e *entrypoint) proposeOriginal(o Options) {
 	switch {
 	case o.CallOriginal:
 		original.composition, original.fixed, original.why = Called, true, "as asked"
-	case onlyPre:
+	case onlyPre && !original.fragment.unwritten:
 		original.composition, original.follows, original.why = Pasted, true, "nothing waits for it"
 	case original.fragment.unpastable != "":
 		original.composition, original.why = Called, original.fragment.unpastable

@@ -21,6 +21,7 @@ type facts struct {
 	gplOnly        string // a helper or kernel function that only GPL-compatible programs may call, as the kernel calls it; empty if there is none
 	throws         bool   // it can end the whole program from anywhere
 	packetLoads    bool   // in any function, of the kind LD_ABS or LD_IND
+	unwritten      bool   // its main function reads stack that it may not have written
 	dynptrs        bool   // in any function it makes dynptrs that nothing destroys
 	kconfig        bool   // it reads variables of the kernel's configuration
 	unpastable     string // why its main function must stay a function; empty if it need not
@@ -59,7 +60,7 @@ func inspectFunctions(functions []*function, main stackUse) (facts, error) {
 			f.look(n, fn, i)
 		}
 		if n == 0 {
-			f.entrySize, f.frame = sizeOf(fn), s.frame
+			f.entrySize, f.frame, f.unwritten = sizeOf(fn), s.frame, s.unwritten
 			f.savedRegisters = len(savedRegisters(fn.code))
 			f.unpastable = unpastable(fn, s)
 		}
@@ -148,6 +149,9 @@ func unpastable(fn *function, s stackUse) string {
 				return "it stores the frame pointer when no register is free"
 			}
 		}
+	}
+	if s.unwritten {
+		return "it reads stack that it may not have written, where the verifier would find the pointers of other code"
 	}
 	if s.vague {
 		return "how much stack it uses cannot be told from its code"

@@ -7,10 +7,11 @@ import (
 	"github.com/cilium/ebpf/asm"
 )
 
-// stackUse is how much stack a function uses.
+// stackUse is how a function uses its stack.
 type stackUse struct {
-	frame int  // bytes
-	vague bool // it may be more: an address was computed in a way that was not followed
+	frame     int  // bytes
+	vague     bool // it may be more: an address was computed in a way that was not followed
+	unwritten bool // it reads what it may not have written before
 }
 
 // value is what is known about a register: a pointer into the function's own stack with the lowest distance from the frame
@@ -41,7 +42,23 @@ func (v value) join(o value) value {
 	return v
 }
 
-type registerState [asm.RFP + 1]value
+// stackState is what is known before an instruction.
+type stackState struct {
+	registers [asm.RFP + 1]value
+	written   uint64 // a bit for each word of the stack, from the top: it was written on every way here, at least in part
+}
+
+// words returns the bits for size bytes from a place on; or, of no size, for all that lies above it.
+func words(place, size int) uint64 {
+	first, last := (-place-1)/8, 0 // the stack grows downwards
+	if size > 0 {
+		last = max(0, (-place-size)/8)
+	}
+	if place >= 0 || first >= maxStack/8 || last > first {
+		return 0
+	}
+	return (1<<(first+1) - 1) &^ (1<<last - 1)
+}
 
 // stackMeter finds the lowest address of the stack that a function reaches, by following the frame pointer through registers
 // until nothing changes. The kernel does the same with exact ranges for each path; here one state per instruction
@@ -49,7 +66,7 @@ type registerState [asm.RFP + 1]value
 // where another function reaches below a pointer that it was given.
 type stackMeter struct {
 	fn      *function
-	states  []registerState
+	states  []stackState
 	seen    []bool
 	pending []int
 	spilled value // what loads from memory may bring back
@@ -60,7 +77,7 @@ func measureStack(fn *function) stackUse {
 	if !usesFrame(fn) {
 		return stackUse{}
 	}
-	m := &stackMeter{fn: fn, states: make([]registerState, len(fn.code)), seen: make([]bool, len(fn.code))}
+	m := &stackMeter{fn: fn, states: make([]stackState, len(fn.code)), seen: make([]bool, len(fn.code))}
 	for {
 		before := m.spilled
 		clear(m.seen)
@@ -81,11 +98,11 @@ func usesFrame(fn *function) bool {
 }
 
 func (m *stackMeter) run() {
-	var start registerState
-	for r := range start {
-		start[r].width = wide
+	var start stackState
+	for r := range start.registers {
+		start.registers[r].width = wide
 	}
-	start[asm.RFP] = value{frame: true}
+	start.registers[asm.RFP] = value{frame: true}
 	m.reach(0, &start)
 	for len(m.pending) > 0 {
 		i := m.pending[len(m.pending)-1]
@@ -102,41 +119,65 @@ func (m *stackMeter) run() {
 }
 
 // reach adds a state to what is known before an instruction.
-func (m *stackMeter) reach(i int, state *registerState) {
+func (m *stackMeter) reach(i int, state *stackState) {
 	if !m.seen[i] {
 		m.seen[i], m.states[i] = true, *state
 		m.pending = append(m.pending, i)
 		return
 	}
 	joined := m.states[i]
-	for r := range joined {
-		joined[r] = joined[r].join(state[r])
+	for r := range joined.registers {
+		joined.registers[r] = joined.registers[r].join(state.registers[r])
 	}
+	joined.written &= state.written
 	if joined != m.states[i] {
 		m.states[i] = joined
 		m.pending = append(m.pending, i)
 	}
 }
 
-func (m *stackMeter) step(ins *asm.Instruction, s *registerState) {
+func (m *stackMeter) step(ins *asm.Instruction, state *stackState) {
+	s := &state.registers
 	switch class := ins.OpCode.Class(); {
 	case class.IsALU():
 		s[ins.Dst] = m.compute(ins, s)
 	case class == asm.LdXClass:
-		m.touch(s[ins.Src], int(ins.Offset))
+		m.read(ins, s[ins.Src], state)
 		s[ins.Dst] = m.loaded(ins)
 	case class == asm.LdClass:
 		s[ins.Dst] = value{width: wide}
 	case class == asm.StClass:
-		m.touch(s[ins.Dst], int(ins.Offset))
+		m.write(ins, s[ins.Dst], state)
 	case class == asm.StXClass:
-		m.store(ins, s)
+		m.store(ins, state)
 	case ins.OpCode.JumpOp() == asm.Call:
 		for r := asm.R1; r <= asm.R5; r++ {
 			m.touch(s[r], 0)
+			if s[r].frame { // how much is written there is not known; more would be said to be read unwritten than is
+				state.written |= words(s[r].offset, 0)
+			}
 			s[r] = value{width: wide}
 		}
 		s[asm.R0] = value{width: wide}
+	}
+}
+
+func (m *stackMeter) read(ins *asm.Instruction, from value, s *stackState) {
+	m.touch(from, int(ins.Offset))
+	if from.frame && words(from.offset+int(ins.Offset), ins.OpCode.Size().Sizeof())&^s.written != 0 {
+		m.use.unwritten = true
+	}
+}
+
+// write takes note of a store. Through a pointer that is not the frame pointer it may have gone to a higher place.
+func (m *stackMeter) write(ins *asm.Instruction, to value, s *stackState) {
+	m.touch(to, int(ins.Offset))
+	switch {
+	case !to.frame:
+	case ins.Dst == asm.RFP:
+		s.written |= words(int(ins.Offset), ins.OpCode.Size().Sizeof())
+	default:
+		s.written |= words(to.offset+int(ins.Offset), 0)
 	}
 }
 
@@ -157,13 +198,17 @@ func (m *stackMeter) loaded(ins *asm.Instruction) value {
 	return m.spilled.join(value{width: wide})
 }
 
-func (m *stackMeter) store(ins *asm.Instruction, s *registerState) {
+func (m *stackMeter) store(ins *asm.Instruction, state *stackState) {
+	s := &state.registers
 	if isLoadAcquire(ins) {
-		m.touch(s[ins.Src], int(ins.Offset))
+		m.read(ins, s[ins.Src], state)
 		s[ins.Dst] = m.loaded(ins)
 		return
 	}
-	m.touch(s[ins.Dst], int(ins.Offset))
+	if ins.OpCode.Mode() == asm.AtomicMode && !isStoreRelease(ins) {
+		m.read(ins, s[ins.Dst], state)
+	}
+	m.write(ins, s[ins.Dst], state)
 	if s[ins.Src].frame {
 		m.spilled = m.spilled.join(value{frame: true, offset: s[ins.Src].offset})
 	}
@@ -182,8 +227,12 @@ func isLoadAcquire(ins *asm.Instruction) bool {
 	return ins.OpCode.AtomicOp() != asm.InvalidAtomic && ins.OpCode.AtomicOp() == asm.LoadAcquire(0, 0, asm.DWord, 0).OpCode.AtomicOp()
 }
 
+func isStoreRelease(ins *asm.Instruction) bool {
+	return ins.OpCode.AtomicOp() != asm.InvalidAtomic && ins.OpCode.AtomicOp() == asm.StoreRelease(0, 0, asm.DWord, 0).OpCode.AtomicOp()
+}
+
 // compute returns the destination after an arithmetic instruction.
-func (m *stackMeter) compute(ins *asm.Instruction, s *registerState) value {
+func (m *stackMeter) compute(ins *asm.Instruction, s *[asm.RFP + 1]value) value {
 	dst, op := s[ins.Dst], ins.OpCode.ALUOp()
 	src := value{width: bits.Len64(uint64(ins.Constant)), exact: true, number: int(ins.Constant)} // all 64 of a negative one
 	if ins.OpCode.Source() != asm.ImmSource {

@@ -128,6 +128,8 @@ func TestFacts(t *testing.T) {
 	assert.Equal(t, 0, f.tailRoom(true))
 	assert.Equal(t, 256, f.tailAbove(true))
 
+	assert.False(t, f.unwritten)
+
 	f, err = inspect(program(sub("main", asm.FnTailCall.Call())))
 	require.NoError(t, err)
 	assert.Equal(t, 255, f.tailRoom(false))
@@ -218,5 +220,46 @@ func TestHelperNames(t *testing.T) {
 		asm.FnTcpRawGenSyncookieIpv4: "bpf_tcp_raw_gen_syncookie_ipv4",
 	} {
 		assert.Equal(t, name, helperName(helper))
+	}
+}
+
+// Reading stack is noticed exactly where nothing was written before, on some way.
+func TestUnwrittenStack(t *testing.T) {
+	join := func(code ...asm.Instruction) *ebpf.ProgramSpec {
+		return &ebpf.ProgramSpec{Instructions: append(code, asm.Mov.Imm(asm.R0, 0).WithSymbol("out"), asm.Return())}
+	}
+	store := func(place int16, size asm.Size) asm.Instruction { return asm.StoreMem(asm.RFP, place, asm.R1, size) }
+	load := func(place int16, size asm.Size) asm.Instruction { return asm.LoadMem(asm.R3, asm.RFP, place, size) }
+	copyTo := func(place int32) [2]asm.Instruction {
+		return [2]asm.Instruction{asm.Mov.Reg(asm.R2, asm.RFP), asm.Add.Imm(asm.R2, place)}
+	}
+	at := copyTo(-24)
+	for name, c := range map[string]struct {
+		unwritten bool
+		program   *ebpf.ProgramSpec
+	}{
+		"written before":          {false, join(store(-8, asm.DWord), load(-8, asm.DWord))},
+		"written in part":         {false, join(store(-8, asm.Byte), load(-8, asm.DWord))},
+		"the word below":          {true, join(store(-8, asm.DWord), load(-16, asm.DWord))},
+		"the word above":          {true, join(store(-16, asm.DWord), load(-8, asm.Byte))},
+		"the last word":           {true, join(load(-512, asm.DWord))},
+		"half of two words":       {true, join(store(-8, asm.Word), load(-12, asm.DWord))},
+		"two words":               {false, join(store(-4, asm.Word), store(-16, asm.Byte), load(-12, asm.DWord))},
+		"on one way":              {true, join(asm.JEq.Imm(asm.R1, 0, "on"), store(-8, asm.DWord), load(-8, asm.DWord).WithSymbol("on"))},
+		"on both ways":            {false, join(asm.JEq.Imm(asm.R1, 0, "else"), store(-8, asm.DWord), asm.Ja.Label("on"), store(-8, asm.Byte).WithSymbol("else"), load(-8, asm.DWord).WithSymbol("on"))},
+		"not reached":             {false, join(asm.Ja.Label("out"), load(-8, asm.DWord))},
+		"by a helper":             {false, join(at[0], at[1], asm.FnXdpLoadBytes.Call(), load(-16, asm.DWord))},
+		"below what a helper has": {true, join(at[0], at[1], asm.FnXdpLoadBytes.Call(), load(-32, asm.DWord))},
+		"through a pointer":       {false, join(at[0], at[1], asm.StoreImm(asm.R2, 0, 0, asm.Byte), load(-24, asm.DWord))},
+		"read through a pointer":  {true, join(at[0], at[1], asm.LoadMem(asm.R3, asm.R2, 8, asm.DWord))},
+		"added to":                {true, join(asm.AddAtomic.Mem(asm.RFP, asm.R1, asm.DWord, -8))},
+		"released and acquired":   {false, join(asm.StoreRelease(asm.RFP, asm.R1, asm.DWord, -8), asm.LoadAcquire(asm.R3, asm.RFP, asm.DWord, -8))},
+		"acquired":                {true, join(asm.LoadAcquire(asm.R3, asm.RFP, asm.DWord, -8))},
+		"not the stack":           {false, join(asm.StoreImm(asm.RFP, -8, 0, asm.Byte), asm.LoadMem(asm.R3, asm.R1, 0, asm.DWord))},
+	} {
+		f, err := inspect(c.program)
+		require.NoError(t, err)
+		assert.Equal(t, c.unwritten, f.unwritten, name)
+		assert.Equal(t, c.unwritten, f.unpastable != "", name)
 	}
 }
