@@ -18,6 +18,7 @@ import (
 func TestFailingCalls(t *testing.T) {
 	for name, c := range crashes() {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE} {
 				fail := 1
 				for c.runFailing(t, fail, errno) {
@@ -37,7 +38,7 @@ func (c crash) runFailing(t *testing.T, fail int, errno syscall.Errno) bool {
 	if c.before != nil {
 		c.before(t, s, p)
 	}
-	before := leasesOf(t, s)
+	before, files := leasesOf(t, s), snapshot(t, s.dir)
 	failing := *s
 	system := newProbe()
 	system.fail, system.errno, system.linkless = fail, errno, c.bare
@@ -51,6 +52,11 @@ func (c crash) runFailing(t *testing.T, fail int, errno syscall.Errno) bool {
 	}()
 	if err != nil {
 		require.ErrorIs(t, err, errno)
+		for name := range snapshot(t, s.dir) {
+			if _, isLease := addrOf(name); isLease {
+				require.Contains(t, files, name, "what failed has taken nothing")
+			}
+		}
 	} else if errno != syscall.EIO {
 		require.True(t, c.done(leasesOf(t, s)), "it said so")
 	}
