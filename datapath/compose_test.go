@@ -308,6 +308,35 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 	}
 }
 
+// A program that is bound to a device takes hooks that are bound to the same or to none, and stays bound.
+func TestDeviceBoundPrograms(t *testing.T) {
+	bound := func(ifindex uint32) *ebpf.CollectionSpec {
+		spec := program(ebpf.XDP, 0, -1)
+		spec.Programs["entry"].Ifindex = ifindex
+		return spec
+	}
+	for _, tc := range []struct {
+		entry uint32
+		hooks []uint32
+		fits  bool
+	}{
+		{7, []uint32{7}, true}, {7, []uint32{7, 7}, true}, {7, []uint32{0, 7}, true}, {0, []uint32{0}, true},
+		{7, []uint32{7, 8}, false}, {0, []uint32{0, 7}, false},
+	} {
+		var hooks []datapath.Hook
+		for i, ifindex := range tc.hooks {
+			hooks = append(hooks, hook(datapath.Pre, fmt.Sprint(i), bound(ifindex)))
+		}
+		plan, err := datapath.NewPlan(bound(tc.entry), hooks, datapath.Options{})
+		if tc.fits {
+			require.NoError(t, err, "%v", tc)
+			assert.Equal(t, tc.entry, plan.Build().Programs["entry"].Ifindex)
+		} else {
+			require.ErrorContains(t, err, "leave Ifindex out", "%v", tc)
+		}
+	}
+}
+
 func TestSlotsOfAProgramInAnArray(t *testing.T) {
 	spec := tailCall(ebpf.XDP, 0, 2)
 	spec.Maps["progs"].Contents = []ebpf.MapKV{{Key: uint32(0), Value: "entry"}}

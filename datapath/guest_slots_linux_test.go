@@ -178,7 +178,7 @@ func packetChangers(t *testing.T, k kind) map[string]asm.Instructions {
 
 func checkPacketChanger(t *testing.T, k kind, code asm.Instructions) {
 	t.Helper()
-	d := loadDispatcher(t, k.spec(returning(k.pass)), []datapath.Hook{hook(datapath.Pre, "a", nil)}, datapath.Options{})
+	d := loadDispatcher(t, k.spec(returning(k.pass)), []datapath.Hook{hook(datapath.Pre, "a", nil), hook(datapath.Pre, "b", nil)}, datapath.Options{})
 	d.fill(t, func(datapath.SlotInfo) asm.Instructions { return slices.Clone(code) })
 	assert.Equal(t, k.pass, k.run(t, d.program))
 

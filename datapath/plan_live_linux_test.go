@@ -68,7 +68,7 @@ func byFilter(t *testing.T) attachment {
 const loopback = 1 // the index of that interface in each namespace
 
 // One generation of linked hooks takes the place of another while packets pass, with other hooks and in other compositions: none
-// passes without the hook that is in all of them, and none is lost.
+// passes without the hook that is in all of them, and none is lost. At last it is gone as well.
 func TestGenerationsUnderTraffic(t *testing.T) {
 	l := newLab(t)
 	for name, tc := range map[string]struct {
@@ -143,6 +143,18 @@ func checkGenerations(t *testing.T, k kind, attach attachment) {
 	require.NoError(t, counter.Lookup(uint32(0), &seen))
 	assert.Equal(t, *sent, seen, "packets that the hook saw")
 	assert.NotZero(t, seen)
+
+	plan, err := datapath.NewPlan(k.spec(returning(k.pass)), nil, datapath.Options{})
+	require.NoError(t, err)
+	without, err := ebpf.NewCollection(plan.Build())
+	require.NoError(t, err)
+	defer without.Close()
+	require.NoError(t, attach(without.Programs["entry"]))
+	_, stop = traffic(t)
+	stop()
+	var now uint64
+	require.NoError(t, counter.Lookup(uint32(0), &now))
+	assert.Equal(t, seen, now, "packets that the hook saw when it was gone")
 }
 
 // traffic sends one datagram after the other over loopback, each when the one before has arrived, until it is stopped. What is lost fails the test.
