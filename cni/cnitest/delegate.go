@@ -15,6 +15,7 @@ const delegateType = "cnitest-delegate"
 
 // What the scripted delegate gives out, and how it fails.
 const (
+	trialAddress    = "198.18.0.4/24" // for the container that shows whether it is called
 	delegateAddress = "198.18.0.5/24"
 	delegateGateway = "198.18.0.1"
 	delegateTrouble = "scripted trouble"
@@ -25,7 +26,7 @@ const (
 // delegated puts a scripted delegate in the place of the configured ones. CNI_PATH has it
 // behind a directory without it. The case is skipped if the plugin does not call it.
 func (p *probe) delegated(replies map[cni.Command]Reply) *Scripted {
-	s := p.script(replies)
+	s := p.script(map[cni.Command]Reply{cni.CommandAdd: {Stdout: delegateResult(p.version, trialAddress, delegateGateway, nil)}})
 	if got := p.add(p.container()); len(p.calls(s, cni.CommandAdd)) == 0 {
 		p.skip("needs a plugin that calls the delegate that the configuration names; ADD with a delegate of type %s, which CNI_PATH has, calls none: %s", delegateType, got)
 	}
