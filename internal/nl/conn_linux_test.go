@@ -22,11 +22,23 @@ func open(t testing.TB) *nl.Conn {
 	testenv.NetAdmin(t)
 	ns, err := netns.New()
 	require.NoError(t, err)
+	noForwarding(t, ns)
 	c, err := nl.OpenIn(ns)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	require.NoError(t, ns.Close(), "the Conn must not need the caller's handle")
 	return c
+}
+
+// noForwarding makes a new namespace start without: its IPv4 settings are those of the machine, which may forward
+// (devconf_inherit_init_net of the kernel's Documentation/admin-guide/sysctl/net.rst).
+func noForwarding(t testing.TB, ns *netns.NS) {
+	t.Helper()
+	c, err := nl.OpenIn(ns)
+	require.NoError(t, err)
+	defer c.Close()
+	_, err = c.SetSysctl(forward, "0")
+	require.NoError(t, err)
 }
 
 func attrs(name string) netlink.LinkAttrs {

@@ -60,6 +60,9 @@ func newConn(t testing.TB) *nl.Conn {
 	// Else an address is of no use for the first second or two.
 	_, err = conn.SetSysctl(acceptDAD, "0")
 	require.NoError(t, err)
+	// IPv4 settings of a new namespace are those of the machine, which may forward.
+	_, err = conn.SetSysctl("net/ipv4/ip_forward", "0")
+	require.NoError(t, err)
 	return conn
 }
 
