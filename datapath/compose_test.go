@@ -308,6 +308,17 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 	}
 }
 
+// A type that cannot deny has slots that proceed while they are empty: the original and the other hooks run.
+func TestEmptySlotsOfTypesThatCannotDeny(t *testing.T) {
+	for attach, verdict := range map[ebpf.AttachType]int32{ebpf.AttachCGroupUDP4Recvmsg: 1, ebpf.AttachCGroupUDP4Sendmsg: 0} {
+		plan, err := datapath.NewPlan(program(ebpf.CGroupSockAddr, attach, 1), []datapath.Hook{hook(datapath.Pre, "a", nil)},
+			datapath.Options{Features: datapath.Features{Freplace: true}})
+		require.NoError(t, err)
+		assert.Equal(t, verdict, plan.Slots()[0].Verdict, attach)
+		assert.Contains(t, plan.Slots()[0].Hook.Proceed, int32(1))
+	}
+}
+
 // A program that is bound to a device takes hooks that are bound to the same or to none, and stays bound.
 func TestDeviceBoundPrograms(t *testing.T) {
 	bound := func(ifindex uint32) *ebpf.CollectionSpec {

@@ -21,7 +21,8 @@ func TestHooksComeAndGo(t *testing.T) {
 			var all []link
 			for i := range most {
 				kind := []datapath.Kind{datapath.Pre, datapath.Post}[i/(most/2)]
-				all = append(all, link{name: fmt.Sprintf("%02d", i), kind: kind, priority: i / 2, returns: k.other, proceed: []int32{k.stop, k.other}})
+				name := fmt.Sprintf("%02d", most-i/2*2+i%2) // against the priority, but for the two of one
+				all = append(all, link{name: name, kind: kind, priority: i / 2, returns: k.other, proceed: []int32{k.stop, k.other}})
 			}
 			arrival := rand.New(rand.NewPCG(1, 6)).Perm(most)
 			for range rounds {
