@@ -31,7 +31,9 @@
 //
 // A hook's maps and global variables become part of the collection that is built; [Plan.Maps] and
 // [Plan.Variables] say under which names. [Options.Counters] counts what each hook returns, and
-// [Plan.ReadCounters] reads that from the loaded map [CountersMap]. [Plan.Slots] lists what others have to fill.
+// [Plan.ReadCounters] reads that from the loaded map [CountersMap]. [Plan.Slots] lists what others have to fill:
+// each with an Extension whose AttachTarget is the loaded entrypoint and whose AttachTo the slot's function
+// (link.AttachFreplace). A plan does not change; when hooks do, another one takes its place.
 //
 // # What it is not for
 //
