@@ -147,9 +147,9 @@ func (l *layout) target(i int) (int, bool) {
 }
 
 // targeted says, by instruction, whether a jump leads there.
-func (f *function) targeted() []bool {
-	targeted := make([]bool, len(f.code))
-	for _, target := range f.targets {
+func (fn *function) targeted() []bool {
+	targeted := make([]bool, len(fn.code))
+	for _, target := range fn.targets {
 		if target >= 0 {
 			targeted[target] = true
 		}
