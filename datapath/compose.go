@@ -91,7 +91,7 @@ func (h *plannedHook) propose(limit int) error {
 
 func (e *entrypoint) proposeOriginal(o Options) {
 	original := &e.original
-	onlyPre := len(e.hooks) > 0 && e.hooks[len(e.hooks)-1].Kind == Pre
+	onlyPre := e.hooks[len(e.hooks)-1].Kind == Pre
 	switch {
 	case o.CallOriginal:
 		original.composition, original.fixed, original.why = Called, true, "as asked"

@@ -235,6 +235,15 @@ func TestHooksWithBTF(t *testing.T) {
 	require.NoError(t, err, "an observer that does not want the verdict")
 }
 
+// Both types of TC programs have the same context and the same verdicts, so hooks of one fit the other.
+func TestHooksOfEitherTCType(t *testing.T) {
+	for _, types := range [][2]ebpf.ProgramType{{ebpf.SchedCLS, ebpf.SchedACT}, {ebpf.SchedACT, ebpf.SchedCLS}} {
+		plan, err := datapath.NewPlan(program(types[0], 0, 0), []datapath.Hook{hook(datapath.Pre, "a", program(types[1], 0, -1))}, datapath.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, types[0], plan.Build().Programs["entry"].Type)
+	}
+}
+
 func TestErrorsNameTheWayOut(t *testing.T) {
 	const xdp = ebpf.XDP
 	with := func(change func(h *datapath.Hook)) datapath.Hook {

@@ -124,3 +124,41 @@ func TestMapsOutliveAChangeOfHooks(t *testing.T) {
 	assert.Equal(t, uint64(2), runs(second, "runs"), "the original, whose variable has the same name")
 	assert.Equal(t, uint64(1), runs(second, next.Variables("entry", "acme", "new")["runs"]), "the new hook")
 }
+
+// A program's name need not be one of BTF, which takes letters, digits and underscores, and no digit first.
+func TestEntrypointsOfAnyNameLoad(t *testing.T) {
+	testenv.BPF(t)
+	for _, name := range []string{"", "0day", "a-b.c", "日本", "dp_pre_0"} {
+		spec := program(ebpf.XDP, 0, 2)
+		spec.Programs["entry"].Name = name
+		called := hook(datapath.Post, "a", program(ebpf.XDP, 0, -1))
+		called.Composition = datapath.Called
+		plan, err := datapath.NewPlan(spec, []datapath.Hook{called}, datapath.Options{CallOriginal: true})
+		require.NoError(t, err, name)
+		assert.Equal(t, int32(2), onPacket(t, datapathtest.Load(t, plan.Build()).Programs["entry"]), name)
+	}
+}
+
+// What the caller does to hooks and specs once the plan is made does not reach it.
+func TestPlansDoNotChange(t *testing.T) {
+	spec, code := tailCall(ebpf.XDP, 0, 2), program(ebpf.XDP, 0, -1)
+	h := hook(datapath.Pre, "a", code)
+	h.Before, h.After, h.Proceed = []string{"gone"}, []string{"other"}, []int32{-1, 2}
+	slot := hook(datapath.Post, "b", nil)
+	slot.Proceed = []int32{-1, 3}
+	hooks := []datapath.Hook{h, slot}
+	plan, err := datapath.NewPlan(spec, hooks, datapath.Options{Features: datapath.Features{Freplace: true}})
+	require.NoError(t, err)
+	printed, built, ignored, slots := plan.String(), plan.Build(), plan.Ignored(), plan.Slots()
+	h.Before[0], h.After[0], h.Proceed[1], slot.Proceed[1] = "b", "b", 7, 7
+	hooks[0].Name, hooks[1].Kind = "changed", datapath.Observer
+	code.Programs["entry"].Instructions[0] = asm.Mov.Imm(asm.R0, 7)
+	code.Programs["entry"].Type = ebpf.SchedCLS
+	spec.Programs["entry"].Instructions[0], spec.Maps["progs"].MaxEntries = asm.Mov.Imm(asm.R0, 7), 7
+	delete(spec.Programs, "entry")
+	slots[0].Hook.Proceed[1] = 7
+	assert.Equal(t, printed, plan.String())
+	assert.Equal(t, built, plan.Build())
+	assert.Equal(t, ignored, plan.Ignored())
+	assert.Equal(t, []int32{-1, 3}, plan.Slots()[0].Hook.Proceed)
+}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -38,4 +39,20 @@ func TestNamesOfVerdicts(t *testing.T) {
 		assert.Contains(t, plan.String(), "entry ("+tc.name+")\n")
 		assert.Contains(t, plan.String(), "  "+tc.rule+" goes on")
 	}
+}
+
+// Where main saves registers around code that needs them all, the plan says what that takes.
+func TestPlanShowsItsStack(t *testing.T) {
+	var greedy []asm.Instruction
+	for r := asm.R6; r <= asm.R9; r++ {
+		greedy = append(greedy, asm.Mov.Imm(r, 0))
+	}
+	stack := func(before ...asm.Instruction) string {
+		plan, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), []datapath.Hook{hook(datapath.Post, "a", program(ebpf.XDP, 0, -1, before...))}, datapath.Options{})
+		require.NoError(t, err)
+		return plan.String()
+	}
+	assert.NotContains(t, stack(), "stack:")
+	assert.Contains(t, stack(using(24)), "  stack: 24 bytes\n")
+	assert.Contains(t, stack(append(greedy, using(24))...), "  stack: 40 bytes, 16 of them to save registers around pasted code\n")
 }
