@@ -101,6 +101,17 @@ func TestBlamesADDForFailing(t *testing.T) {
 	}
 }
 
+// TestBlamesAResultThatCannotBeRead: whoever is skipped for it says what is wrong with it.
+func TestBlamesAResultThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	const result = `{"cniVersion": "1.1.0", "ips": {"address": "10.1.2.3/24"}}`
+	h := &cnitest.Scripted{Replies: map[cni.Command]cnitest.Reply{cni.CommandAdd: {Stdout: result}}}
+	r := examineAttaching(t, h, "^(del/repeated|add/creates-interface)$")
+	for _, id := range []string{"del/repeated", "add/creates-interface"} {
+		assert.Regexp(t, "needs an ADD with a result that can be read; see protocol/result and results: .*ips", skipped(r, id))
+	}
+}
+
 // TestBlamesDEL: a second one that fails is no race, and no matter of prevResult; what is
 // left of one container is left of many.
 func TestBlamesDEL(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -274,10 +275,15 @@ func (p *probe) left(a *attachment, w was) string {
 }
 
 // objectKey identifies what a line of a difference is about on all nodes alike: a link
-// or a file by its name whatever it is like, and nothing by a MAC address.
+// or a file by its name whatever it is like, and nothing by a MAC address, nor by the
+// address that the container happened to get.
 func (p *probe) objectKey(line string) string {
 	fields := strings.Fields(strings.ReplaceAll(line, p.stateDir(), Placeholder))
+	inContainer := strings.Contains(line, " container-")
 	for i, field := range fields {
+		if inContainer && isAddress(field) {
+			fields[i] = "ADDRESS"
+		}
 		if i+1 < len(fields) && (field == "link" || field == "file") {
 			return strings.Join(fields[:i+2], " ")
 		}
@@ -286,6 +292,21 @@ func (p *probe) objectKey(line string) string {
 		}
 	}
 	return strings.Join(fields, " ")
+}
+
+// isAddress reports whether a word is an IP address, or one with the length of a prefix.
+func isAddress(word string) bool {
+	address, _, _ := strings.Cut(word, "/")
+	_, err := netip.ParseAddr(address)
+	return err == nil
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
 }
 
 // report notes what was found, in the order in which a call passes the moments; what is
@@ -308,7 +329,7 @@ func (p *probe) report(wrong []finding, tried int) {
 			return
 		}
 		if n := times[f.like]; n > 1 {
-			f.when += fmt.Sprintf(", and likewise at %d more moments", n-1)
+			f.when += ", and likewise at " + plural(n-1, "more moment")
 		}
 		p.fault("%s: %s", f.when, f.what)
 	}

@@ -65,7 +65,7 @@ func TestKilledADD(t *testing.T) {
 	o = outcome(t, filing(t, add, "rm -f DIR/ID"), killsADD)
 	require.Equal(t, Warned, o.Verdict)
 	require.Contains(t, o.Seen, ": write ", "killed between the creation of the file and the write to it")
-	require.Contains(t, o.Seen, "(change 2 of 3), and likewise at 1 more moments: after DEL there is left", "and before it is renamed")
+	require.Contains(t, o.Seen, "(change 2 of 3), and likewise at 1 more moment: after DEL there is left", "and before it is renamed")
 	require.Contains(t, o.Seen, "/new-")
 
 	o = outcome(t, filing(t, "set -C; echo ID >DIR/new-ID || exit 1; mv DIR/new-ID DIR/ID", "rm -f DIR/ID"), killsADD)
@@ -73,6 +73,16 @@ func TestKilledADD(t *testing.T) {
 
 	o = outcome(t, filing(t, add, "rm DIR/ID"), killsADD)
 	require.Contains(t, o.Seen, "(change 1 of 3), and likewise at 2 more moments: DEL fails: exit status 1")
+}
+
+// TestKilledWhereDELRemovesNothing: what is left of every attachment, with another address
+// each time, is no matter of the kill.
+func TestKilledWhereDELRemovesNothing(t *testing.T) {
+	t.Parallel()
+	nsenter, ip := testenv.Tool(t, "nsenter"), testenv.Tool(t, "ip")
+	const random = "$(od -An -N2 -tu1 /dev/urandom | tr -s ' ' .)/32"
+	o := outcome(t, filing(t, nsenter+" --net=$CNI_NETNS "+ip+" addr add 10.9"+random+" dev lo", ":"), killsADD)
+	require.Equal(t, Kept, o.Verdict, o.Seen)
 }
 
 // TestKills: as many as the options say, and each is followed by a DEL, and by another one

@@ -1,6 +1,7 @@
 package cnitest
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -15,8 +16,8 @@ func addCases() []kase {
 		kase{
 			CaseInfo: CaseInfo{
 				Name: "creates-interface", Rows: []int{40}, Strength: Should,
-				About: "After ADD, CNI_IFNAME is in the container, and up.",
-				Fix:   "make the interface under the name CNI_IFNAME in the namespace CNI_NETNS, and switch it on",
+				About: "After ADD, CNI_IFNAME is in the container, and up, and the host has the interface that it had.",
+				Fix:   "make the interface under the name CNI_IFNAME in the namespace CNI_NETNS, and switch it on; on the host that name may be another interface's",
 			},
 			profiles: attaching,
 			run:      addCreates,
@@ -50,7 +51,7 @@ func addCases() []kase {
 			CaseInfo: CaseInfo{
 				Name: "second-interface", Rows: []int{45}, Strength: Should,
 				About: "A container can join the same network a second time under another interface name.",
-				Fix:   "derive every name and key on the host from container ID and interface name together, not from the container ID alone",
+				Fix:   "derive every name and key on the host from container ID and interface name together, not from the container ID alone; take a route in the container that the other interface has for no failure, or set it beside that one",
 			},
 			profiles: []Profile{ProfileInterface, ProfileIPAM},
 			run:      addSecond,
@@ -69,7 +70,7 @@ func addCases() []kase {
 			CaseInfo: CaseInfo{
 				Name: "failure-del", Rows: []int{53, 57}, Strength: Must,
 				About: "DEL after an ADD that failed succeeds, and nothing is left then.",
-				Fix:   "have DEL remove what is there of an attachment that is not complete, without prevResult",
+				Fix:   "have DEL remove what is there of an attachment that is not complete, without prevResult, and take what is not there for removed",
 			},
 			profiles: []Profile{ProfileInterface},
 			needs:    []need{aDelegate},
@@ -86,6 +87,10 @@ func addCreates(p *probe) {
 	}
 	if link.RawFlags&1 == 0 { // IFF_UP
 		p.broken("after ADD, %s is down", a.ifname)
+	}
+	own := strings.Contains(string(p.config.encode()), strconv.Quote(uplink))
+	if !own && p.inventory(p.node).links[uplink] == nil {
+		p.broken("ADD takes %s away from the host, whose own interface it is and which the configuration does not name", uplink)
 	}
 }
 

@@ -60,6 +60,7 @@ func TestHangingADD(t *testing.T) {
 			assert.Contains(t, o.Seen, "ADD: no answer within")
 		}
 	}
+	assert.Contains(t, r.Notes, "mute ADD gave no answer within 2s; if the plugin is slow, and does not hang, give it more time, with -timeout or Options.Timeout")
 	assert.Contains(t, skipped(r, "add/repeated"), "needs mute ADD to work, and it hangs: no answer within 2s; see protocol/result")
 	assert.Contains(t, skipped(r, "faults/killed-add"), "it hangs")
 	assert.Contains(t, skipped(r, "concurrency/storm"), "it hangs")

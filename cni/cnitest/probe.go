@@ -127,6 +127,7 @@ type attachment struct {
 	args       cni.Args
 
 	early     State    // a look from before the plugins before the one under test ran
+	unread    error    // why parsed is nil after an ADD that succeeded
 	mentioned []string // files that name the container because of them
 }
 
@@ -203,12 +204,15 @@ func (p *probe) add(a *attachment) reply {
 
 // keep makes a result that of the attachment, if it is one.
 func (p *probe) keep(a *attachment, r reply) {
-	if !r.succeeded() || r.document() == nil {
+	if !r.succeeded() {
 		return
 	}
-	parsed, err := cni.ParseResult(r.stdout, a.version)
+	doc, err := parseDocument(r.stdout)
 	if err == nil {
-		a.result, a.parsed = r.document(), parsed
+		a.parsed, err = cni.ParseResult(r.stdout, a.version)
+	}
+	if a.unread = err; err == nil {
+		a.result = doc
 	}
 }
 
@@ -232,7 +236,7 @@ func (p *probe) expected(r reply) reply {
 func (p *probe) needAdd(a *attachment) {
 	p.needed(p.add(a))
 	if a.parsed == nil {
-		p.skip("needs an ADD with a result that can be read; see results")
+		p.skip("needs an ADD with a result that can be read; see protocol/result and results: %v", a.unread)
 	}
 }
 

@@ -2,6 +2,7 @@ package cnitest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ type reply struct {
 	stdout, stderr  []byte
 	exit            int // -1: ended by a signal
 	late            bool
-	took            time.Duration
+	took, limit     time.Duration
 }
 
 // do makes a call, inside the node.
@@ -35,7 +36,7 @@ func (p *probe) call(r *request) (reply, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, p.o.Timeout)
 	defer cancel()
 	began := time.Now()
-	got := reply{plugin: r.plugin, command: r.env["CNI_COMMAND"]}
+	got := reply{plugin: r.plugin, command: r.env["CNI_COMMAND"], limit: p.o.Timeout}
 	err := p.worthwhile(got)
 	if err != nil {
 		return got, err
@@ -47,6 +48,9 @@ func (p *probe) call(r *request) (reply, error) {
 	}
 	got.late = ctx.Err() != nil
 	got.took = time.Since(began)
+	if got.late && p.ctx.Err() == nil {
+		p.note("%s gave no answer within %s; if the plugin is slow, and does not hang, give it more time, with -timeout or Options.Timeout", got.what(), got.limit)
+	}
 	return got, err
 }
 
@@ -136,7 +140,7 @@ func (r reply) String() string {
 	var s strings.Builder
 	switch {
 	case r.late:
-		fmt.Fprintf(&s, "no answer within %s", r.took.Round(time.Millisecond))
+		fmt.Fprintf(&s, "no answer within %s", cmp.Or(r.limit, r.took.Round(time.Millisecond)))
 	case r.exit < 0:
 		s.WriteString("ended by a signal")
 	default:

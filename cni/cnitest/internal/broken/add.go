@@ -21,6 +21,19 @@ func addFaults() map[string]fault {
 			}
 			return out, onInterface(inv, (*nl.Conn).SetDown)
 		}),
+		"host-interface-taken": around("bridge", cni.CommandAdd, func(inv cni.Invocation, next serve) ([]byte, error) {
+			out, err := next(inv)
+			if err == nil {
+				_ = node(func(c *nl.Conn) error {
+					link, err := c.Link("eth0")
+					if err != nil {
+						return err
+					}
+					return c.DelLink(link)
+				})
+			}
+			return out, err
+		}),
 		"existing-interface-replaced": around("bridge", cni.CommandAdd, func(inv cni.Invocation, next serve) ([]byte, error) {
 			if link, addrs := inside(inv); link != nil && len(addrs) == 0 {
 				if err := onInterface(inv, (*nl.Conn).DelLink); err != nil {
