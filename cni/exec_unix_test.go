@@ -225,6 +225,9 @@ func TestExecContext(t *testing.T) {
 		"SIGTERM lets the plugin report": {
 			`trap 'echo "{\"code\":11,\"msg\":\"unwound\"}"; exit 1' TERM; echo $$ >>$PIDS; ` + wait, long, "unwound",
 		},
+		"Grace is the time to report": {
+			`trap 'sleep 1.3; echo "{\"code\":11,\"msg\":\"unwound\"}"; exit 1' TERM; echo $$ >>$PIDS; ` + wait, long, "unwound",
+		},
 		"SIGKILL follows": {
 			`trap '' TERM; echo $$ >>$PIDS; ` + wait, short, "signal: killed",
 		},
@@ -304,16 +307,23 @@ func gone(pid int) bool {
 }
 
 func TestExecChildThatStays(t *testing.T) {
-	dir := script(t, "p", `sleep 1000 & echo $! >$PIDS; echo '{"done":true}'`)
-	pids := filepath.Join(dir, "pids")
-	inv := invocation(cni.CommandAdd, dir)
-	inv.Env = append(inv.Env, "PIDS="+pids)
-	start := time.Now()
-	out, err := cni.Exec{Grace: 100 * time.Millisecond}.Execute(context.Background(), "p", inv)
-	require.NoError(t, err)
-	assert.Equal(t, `{"done":true}`, string(out))
-	assert.Less(t, time.Since(start), patience)
-	killListed(t, pids) // a daemon that a plugin starts is not ours to end
+	const body = `(i=0; while [ ! -e $GO ] && [ $i -lt 3000 ]; do sleep 0.02; i=$((i+1)); done; : >$DONE) & echo '{"done":true}'`
+	for name, x := range map[string]cni.Exec{"with little time": {Grace: 100 * time.Millisecond}, "by default": {}} {
+		t.Run(name, func(t *testing.T) {
+			dir := script(t, "p", body)
+			goOn, done := filepath.Join(dir, "go"), filepath.Join(dir, "done")
+			inv := invocation(cni.CommandAdd, dir)
+			inv.Env = append(inv.Env, "GO="+goOn, "DONE="+done)
+			start := time.Now()
+			out, err := x.Execute(context.Background(), "p", inv)
+			require.NoError(t, err)
+			assert.Equal(t, `{"done":true}`, string(out))
+			assert.Less(t, time.Since(start), patience)
+			require.NoError(t, os.WriteFile(goOn, nil, 0o600))
+			assert.Eventually(t, func() bool { _, err := os.Stat(done); return err == nil }, patience, 10*time.Millisecond,
+				"a daemon that a plugin starts is not ours to end")
+		})
+	}
 }
 
 func TestExecStderrThatBlocks(t *testing.T) {

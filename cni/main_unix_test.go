@@ -200,12 +200,13 @@ func TestMainProgram(t *testing.T) {
 	})
 	t.Run("without CNI_PATH a delegate is found beside the program", func(t *testing.T) {
 		pool := filepath.Join(x.dir, "pool")
-		require.NoError(t, os.WriteFile(pool, []byte("#!/bin/sh\necho \"{\\\"path\\\":\\\"$CNI_PATH\\\"}\"\n"), 0o700))
+		require.NoError(t, os.WriteFile(pool, []byte("#!/bin/sh\necho words of the pool >&2\necho \"{\\\"path\\\":\\\"$CNI_PATH\\\"}\"\n"), 0o700))
 		for _, change := range []string{"CNI_PATH", "CNI_PATH="} {
 			cmd, stdout, stderr := x.add("delegate")
 			cmd.Env = environment("ADD", change)
 			require.NoError(t, cmd.Run(), "%s", stdout)
 			assert.JSONEq(t, `{"cniVersion":"1.0.0","path":"`+x.dir+`"}`, stdout.String(), "%s", stderr)
+			assert.Contains(t, stderr.String(), "words of the pool")
 		}
 		cmd, stdout, _ := x.add("delegate")
 		e := answer{code: exitCode(t, cmd.Run()), stdout: stdout.String()}.failed(t)
