@@ -129,6 +129,8 @@ func TestExecVerdict(t *testing.T) {
 		"add/error document":             {command: "ADD", body: `echo '` + document + `'; exit 1`, err: received},
 		"add/error document, but exit 0": {command: "ADD", body: `echo '` + document + `'`, err: received},
 		"add/a result may have a msg":    {command: "ADD", body: `echo '{"msg":"x"}'`, out: `{"msg":"x"}`},
+		"add/nor is a code an error":     {command: "ADD", body: `echo '{"code":5}'`, out: `{"code":5}`},
+		"add/message without a code":     {command: "ADD", body: `echo '{"msg":"no"}'; exit 1`, err: &cni.Error{Msg: "no"}},
 		"add/exit code, result":          {command: "ADD", body: `echo '{"ips":[]}'; exit 3`, code: cni.CodeInternal, want: []string{"exit status 3 without an error document", `standard output: {"ips":[]}`}},
 		"add/exit code, silent":          {command: "ADD", body: `exit 3`, code: cni.CodeInternal, want: []string{`execute plugin "p": exit status 3`}},
 		"add/crash":                      {command: "ADD", body: `echo 'panic: boom' >&2; exit 2`, code: cni.CodeInternal, want: []string{"exit status 2", "standard error: panic: boom"}},
@@ -147,6 +149,7 @@ func TestExecVerdict(t *testing.T) {
 			out, err := cni.Exec{Stderr: &stderr}.Execute(context.Background(), "p", inv)
 			assert.Equal(t, c.out, string(out))
 			assert.Contains(t, log.String(), c.log)
+			assert.Equal(t, c.log == "", log.Len() == 0, "%s", &log)
 			if c.err == nil && c.want == nil {
 				require.NoError(t, err)
 				return
@@ -161,8 +164,24 @@ func TestExecVerdict(t *testing.T) {
 			for _, part := range c.want {
 				assert.Contains(t, e.Error(), part)
 			}
+			if !strings.Contains(c.body, "echo") {
+				assert.Empty(t, e.Details, "it said nothing")
+			}
 		})
 	}
+}
+
+// A plugin that got SIGTERM and still was done has done what it was asked for.
+func TestExecSucceedsThoughItsContextEnded(t *testing.T) {
+	dir := script(t, "p", `trap 'echo "{\"done\":true}"; exit 0' TERM; : >$READY; while :; do sleep 0.05; done`)
+	inv := invocation(cni.CommandAdd, dir)
+	ready := filepath.Join(dir, "ready")
+	inv.Env = append(inv.Env, "READY="+ready)
+	ctx, cancelled := cancelWhenReady(t, ready)
+	out, err := cni.Exec{Grace: time.Minute}.Execute(ctx, "p", inv)
+	cancelled()
+	require.NoError(t, err)
+	assert.Equal(t, `{"done":true}`, string(out))
 }
 
 func TestExecStderr(t *testing.T) {
