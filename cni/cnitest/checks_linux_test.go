@@ -1,0 +1,85 @@
+package cnitest_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/cni/cnitest"
+	"github.com/cnikit/cnikit/internal/testenv"
+)
+
+// answering answers a command with what it is given, in which NETNS is CNI_NETNS.
+func answering(command cni.Command, out string) cni.Handler {
+	return handler{attaching(), func(inv cni.Invocation, usual []byte, err error) ([]byte, error) {
+		if inv.Command != command {
+			return usual, err
+		}
+		return []byte(strings.ReplaceAll(out, "NETNS", inv.NetNS)), nil
+	}}
+}
+
+// failing fails a command if its configuration has a text.
+func failing(command cni.Command, text string) cni.Handler {
+	return handler{attaching(), func(inv cni.Invocation, usual []byte, err error) ([]byte, error) {
+		if inv.Command == command && bytes.Contains(inv.Config, []byte(text)) {
+			return nil, cni.Errorf(100, "it will not")
+		}
+		return usual, err
+	}}
+}
+
+// TestEachCheckOfACase: many cases look at several things, and each is told.
+func TestEachCheckOfACase(t *testing.T) {
+	testenv.Kernel(t, testenv.Veth)
+	const add = `{"cniVersion": "1.1.0", "interfaces": [{"name": %q, "sandbox": %q}], "ips": [{"address": "10.1.2.3/24", "interface": 0}]}`
+	for _, c := range []struct {
+		id      string
+		profile cnitest.Profile
+		h       cni.Handler
+		seen    string
+	}{
+		{"results/interfaces", "", answering(cni.CommandAdd, fmt.Sprintf(add, "ghost", "")), "the result lists ghost, which is not on the host"},
+		{"results/interfaces", "", answering(cni.CommandAdd, fmt.Sprintf(add, "ghost", "NETNS")), "the result lists ghost, which is not in the container"},
+		{"results/sandbox", "", answering(cni.CommandAdd, fmt.Sprintf(add, "eth0", "")), "eth0 is in the container, and its sandbox is empty"},
+		{"results/sandbox", "", answering(cni.CommandAdd, fmt.Sprintf(add, "eth0", "NETNS")), "eth0 is on the host, and its sandbox is"},
+		{"results/0.4.0", "", handler{failing(cni.CommandDel, `"0.4.0"`), anyVersion}, "DEL in version 0.4.0: exit status"},
+		{"results/abbreviated", cnitest.ProfileIPAM, answering(cni.CommandAdd, `{"cniVersion": "1.1.0"}`), "the result has no address"},
+		{"results/abbreviated", cnitest.ProfileIPAM, answering(cni.CommandAdd, fmt.Sprintf(add, "eth0", "")), "ips[0].interface is 0"},
+		{"version/answer", "", answering(cni.CommandVersion, `{"cniVersion": "1.1.0"}`), "the answer has no supportedVersions"},
+		{"version/answer", "", answering(cni.CommandVersion, `{"supportedVersions": ["1.1.0"]}`), "the answer has no cniVersion"},
+		{"version/known", "", answering(cni.CommandVersion, `{"cniVersion": "1.1.0", "supportedVersions": ["1.1.0", "1.1.0"]}`), `supportedVersions has "1.1.0" twice`},
+		{"version/unsupported", "", failing(cni.CommandAdd, `.9.9"`), `ADD with cniVersion "9.9.9" fails without code 1`},
+		{"gc/succeeds", "", failing(cni.CommandGC, `containerID`), "GC with the only attachment in the list: exit status"},
+		{"ipam/distinct", cnitest.ProfileIPAM, answering(cni.CommandAdd, `{"cniVersion": "1.1.0", "ips": [{"address": "10.89.1.2/29"}]}`), "10.89.1.2/29 was given to"},
+	} {
+		t.Run(c.id+"/"+c.seen, func(t *testing.T) {
+			t.Parallel()
+			r, err := cnitest.Examine(t.Context(), cnitest.Target{
+				Config: []byte(`{"type": "attaching", "ipam": {"subnet": "10.88.0.0/24"}}`), Handler: c.h, Profile: c.profile,
+			}, cnitest.Options{Run: "^" + c.id + "$", Seed: 1})
+			require.NoError(t, err)
+			require.Len(t, r.Outcomes, 1)
+			o := r.Outcomes[0]
+			assert.Contains(t, []cnitest.Verdict{cnitest.Broken, cnitest.Warned}, o.Verdict, o.Reason)
+			assert.Contains(t, o.Seen, c.seen)
+		})
+	}
+}
+
+// anyVersion puts an answer to ADD into the version that it is asked for.
+func anyVersion(inv cni.Invocation, out []byte, err error) ([]byte, error) {
+	if inv.Command != cni.CommandAdd || err != nil {
+		return out, err
+	}
+	result, err := cni.ParseResult(out, "1.1.0")
+	if err != nil || !bytes.Contains(inv.Config, []byte(`"0.4.0"`)) {
+		return out, err
+	}
+	return result.Encode("0.4.0")
+}
