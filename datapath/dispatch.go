@@ -62,7 +62,12 @@ func (m *mainCode) write() {
 		m.emit(asm.Mov.Reg32(asm.R0, regVerdict), asm.Return())
 		m.terminated()
 		m.overridden()
+		m.broken()
 	}
+}
+
+// broken is where a run ends whose counters are not there.
+func (m *mainCode) broken() {
 	if m.counters {
 		m.at(labelBroken)
 		m.emit(asm.Mov.Imm(asm.R0, m.typ.deny), asm.Return())
@@ -186,6 +191,7 @@ func (m *mainCode) runOriginal() {
 		m.at(labelTerminated)
 		m.setVerdict(asm.R0)
 		m.emit(asm.Return())
+		m.broken()
 		m.at(step)
 		m.emit(asm.Mov.Reg(asm.R1, regContext))
 		m.add(o.fragment.following())

@@ -162,3 +162,13 @@ func TestPlansDoNotChange(t *testing.T) {
 	assert.Equal(t, ignored, plan.Ignored())
 	assert.Equal(t, []int32{-1, 3}, plan.Slots()[0].Hook.Proceed)
 }
+
+// An original in place is as large as the kernel lets it be: no jump leads over it.
+func TestLargeOriginalInPlace(t *testing.T) {
+	testenv.BPF(t)
+	for _, counters := range []bool{false, true} {
+		plan, err := datapath.NewPlan(program(ebpf.XDP, 0, 2, long(40000)...), []datapath.Hook{hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))}, datapath.Options{Counters: counters})
+		require.NoError(t, err)
+		assert.Equal(t, int32(2), onPacket(t, datapathtest.Load(t, plan.Build()).Programs["entry"]))
+	}
+}

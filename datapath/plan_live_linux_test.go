@@ -161,7 +161,7 @@ func checkGenerations(t *testing.T, k kind, attach attachment) {
 func traffic(t *testing.T) (sent *uint64, stop func()) {
 	t.Helper()
 	s := newSender(t)
-	patience := unix.Timeval{Sec: 10}
+	patience := unix.Timeval{Sec: 60}
 	require.NoError(t, unix.SetsockoptTimeval(s.to, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
 	require.NoError(t, s.send())
 	sent = new(uint64)
