@@ -181,6 +181,15 @@ func TestLoad(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, []string{"p"}, types(l))
 	})
+	t.Run("folder/nothing there either", func(t *testing.T) {
+		for text, want := range map[string]string{
+			`{"name":"a"}`: `"plugins": [{"type": …}]`, `{"name":"a","plugins":[]}`: "plugins=[]: is empty",
+			`{"name":"a","loadOnlyInlinedPlugins":true}`: "loadOnlyInlinedPlugins=true",
+		} {
+			_, err := Load(filepath.Join(write(t, map[string]string{"a.conflist": text}), "a.conflist"))
+			require.ErrorContains(t, err, want)
+		}
+	})
 	t.Run("folder/ignored", func(t *testing.T) {
 		dir := write(t, map[string]string{
 			"a.conflist": `{"name":"a","loadOnlyInlinedPlugins":true,"plugins":[{"type":"p"}]}`, "a/1.conf": `{"type":"q"}`,
@@ -235,6 +244,7 @@ func TestLoad(t *testing.T) {
 		_, err := LoadNetwork(dir, "b")
 		require.ErrorIs(t, err, ErrNetworkNotFound)
 		require.ErrorContains(t, err, "20.conflist is no network configuration")
+		assert.NotContains(t, err.Error(), "10.conflist", "it holds another network")
 		_, err = LoadNetwork(filepath.Join(dir, "nowhere"), "b")
 		require.ErrorIs(t, err, ErrNetworkNotFound)
 	})

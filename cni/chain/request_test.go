@@ -119,6 +119,8 @@ func TestNames(t *testing.T) {
 		"interface/empty":       {func(a *Attachment) { a.IfName = "" }, `ifName="": is empty`},
 		"interface/path":        {func(a *Attachment) { a.IfName = "a/b" }, `ifName="a/b": has a slash`},
 		"interface/dots":        {func(a *Attachment) { a.IfName = ".." }, `ifName="..": means a directory`},
+		"interface/dot":         {func(a *Attachment) { a.IfName = "." }, `ifName=".": means a directory`},
+		"interface/colon":       {func(a *Attachment) { a.IfName = "a:1" }, `ifName="a:1": has a slash, a colon`},
 		"interface/long":        {func(a *Attachment) { a.IfName = "sixteen-bytes-xx" }, "is longer than 15 bytes"},
 		"interface/no UTF-8":    {func(a *Attachment) { a.IfName = "\xff" }, "is not UTF-8"},
 		"namespace/no UTF-8":    {func(a *Attachment) { a.NetNS = "/run/\xff" }, "is not UTF-8"},
@@ -140,13 +142,13 @@ func TestNames(t *testing.T) {
 			assert.NoDirExists(t, k.CacheDir, "no path may be made")
 		})
 	}
-	for _, name := range []string{"eth%d", "all", "default"} {
+	for name, want := range map[string]string{"eth%d": "has a '%'", "all": "stands for many interfaces", "default": "stands for many interfaces"} {
 		t.Run("add/cannot make "+name, func(t *testing.T) {
 			k := newKit(t, false, map[string]script{"a": nil})
 			a := pod()
 			a.IfName = name
 			_, err := k.Add(t.Context(), l, a)
-			require.ErrorContains(t, err, `ifName="`+name+`": `)
+			require.ErrorContains(t, err, `ifName="`+name+`": `+want)
 			assert.Empty(t, k.seen(), "nothing may run")
 			require.NoError(t, k.Del(t.Context(), l, a), "cleaning up must not be refused")
 			require.NoError(t, k.GC(t.Context(), l, []cni.Attachment{{ContainerID: "c", IfName: name}}))
