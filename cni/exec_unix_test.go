@@ -188,7 +188,9 @@ func TestExecStderr(t *testing.T) {
 	t.Run("is passed on as it comes, and its end is kept", func(t *testing.T) {
 		var stderr bytes.Buffer
 		dir := script(t, "p", `i=0; while [ $i -lt 300 ]; do echo "line $i of many" >&2; i=$((i+1)); done; exit 1`)
-		_, err := cni.Exec{Stderr: &stderr}.Execute(context.Background(), "p", invocation(cni.CommandDel, dir))
+		start := time.Now()
+		_, err := cni.Exec{Stderr: &stderr, Grace: 2 * patience}.Execute(context.Background(), "p", invocation(cni.CommandDel, dir))
+		assert.Less(t, time.Since(start), patience, "nothing is waited for when all is written")
 		assert.Equal(t, 300, strings.Count(stderr.String(), "\n"))
 		var e *cni.Error
 		require.ErrorAs(t, err, &e)
