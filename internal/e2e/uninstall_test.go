@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -39,7 +38,7 @@ func (s *suite) testUninstall(t *testing.T) {
 	})
 	s.remove(t, uninstaller...)
 	for _, n := range s.nodes {
-		assert.Empty(t, s.bare[n].Diff(ground(t, n)), n.Name())
+		await(t, n.Name()+" is as it was", func() string { return s.bare[n].Diff(ground(t, n)) })
 		s.awaitNotReady(t, n.Name(), "cni plugin not initialized")
 	}
 }
