@@ -48,6 +48,7 @@ func TestEachCheckOfACase(t *testing.T) {
 		{"results/interfaces", "", answering(cni.CommandAdd, fmt.Sprintf(add, "ghost", "NETNS")), "the result lists ghost, which is not in the container"},
 		{"results/sandbox", "", answering(cni.CommandAdd, fmt.Sprintf(add, "eth0", "")), "eth0 is in the container, and its sandbox is empty"},
 		{"results/sandbox", "", answering(cni.CommandAdd, fmt.Sprintf(add, "eth0", "NETNS")), "eth0 is on the host, and its sandbox is"},
+		{"results/0.4.0", "", failing(cni.CommandAdd, `"0.4.0"`), "ADD in version 0.4.0: exit status"},
 		{"results/0.4.0", "", handler{failing(cni.CommandDel, `"0.4.0"`), anyVersion}, "DEL in version 0.4.0: exit status"},
 		{"results/abbreviated", cnitest.ProfileIPAM, answering(cni.CommandAdd, `{"cniVersion": "1.1.0"}`), "the result has no address"},
 		{"results/abbreviated", cnitest.ProfileIPAM, answering(cni.CommandAdd, fmt.Sprintf(add, "eth0", "")), "ips[0].interface is 0"},

@@ -98,8 +98,9 @@ var defaults = map[string]string{
   "egressRate": 8000000,
   "egressBurst": 8000000
 }`,
-	"sbr": `{"type": "TYPE"}`,
-	"vrf": `{"type": "TYPE", "vrfname": "cnitest"}`,
+	"sbr":            `{"type": "TYPE"}`,
+	"route-override": `{"type": "TYPE", "addroutes": [{"dst": "198.51.100.0/24"}]}`,
+	"vrf":            `{"type": "TYPE", "vrfname": "cnitest"}`,
 }
 
 // unservable says of well-known types why there can be no default.
@@ -110,4 +111,11 @@ var unservable = map[string]string{
 	"multus":      "it needs Kubernetes, or a configuration that names its delegates",
 	"calico":      "it needs the Kubernetes API",
 	"cilium-cni":  "it needs the cilium agent",
+	"whereabouts": "it needs the Kubernetes API",
+	"istio-cni":   "it needs the Kubernetes API",
+	"linkerd-cni": "it needs the Kubernetes API",
+	"aws-cni":     "it needs the agent of its node",
+	"ovs":         "it needs Open vSwitch",
+	"sriov":       "it moves a device of the node, and each container needs one of its own",
+	"bond":        "it joins interfaces that other plugins have made in the container",
 }

@@ -13,7 +13,7 @@ import (
 func TestKnownTypesHaveTargets(t *testing.T) {
 	require.Subset(t, cnitest.KnownTypes(), []string{
 		"bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-local", "static", "loopback", "portmap", "tuning", "firewall",
-		"bandwidth", "sbr", "vrf", "cnikit-bridge", "cnikit-ipam",
+		"bandwidth", "sbr", "vrf", "route-override", "cnikit-bridge", "cnikit-ipam",
 	})
 	for _, plugin := range cnitest.KnownTypes() {
 		t.Run(plugin, func(t *testing.T) {
@@ -42,6 +42,15 @@ func TestKnownTargetOfOtherTypes(t *testing.T) {
 	_, err := cnitest.KnownTarget("mine", "host-local")
 	require.ErrorIs(t, err, cnitest.ErrNoDefault)
 	require.ErrorContains(t, err, `"mine"`)
+
+	for plugin, why := range map[string]string{"whereabouts": "Kubernetes API", "ovs": "Open vSwitch", "bond": "other plugins"} {
+		_, err := cnitest.KnownTarget(plugin, "host-local")
+		require.ErrorIs(t, err, errors.ErrUnsupported)
+		require.ErrorContains(t, err, why)
+	}
+	route, err := cnitest.KnownTarget("route-override", "host-local")
+	require.NoError(t, err)
+	require.Equal(t, cnitest.ProfileChained, route.Profile)
 
 	_, err = cnitest.KnownTarget("dhcp", "host-local")
 	require.ErrorIs(t, err, errors.ErrUnsupported)

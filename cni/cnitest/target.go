@@ -60,7 +60,7 @@ func knownProfile(plugin string) Profile {
 	switch plugin {
 	case "host-local", "static", "dhcp", "whereabouts", "cnikit-ipam":
 		return ProfileIPAM
-	case "loopback", "portmap", "tuning", "firewall", "bandwidth", "sbr", "vrf":
+	case "loopback", "portmap", "tuning", "firewall", "bandwidth", "sbr", "vrf", "route-override", "istio-cni", "linkerd-cni", "egress-cni":
 		return ProfileChained
 	case "multus", "multus-shim", "flannel":
 		return ProfileMeta
