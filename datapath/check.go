@@ -120,7 +120,11 @@ func contextOf(proto *btf.FuncProto) string {
 
 // oneOf says which programs there are to choose from.
 func oneOf(spec *ebpf.CollectionSpec) string {
-	switch names := slices.Sorted(maps.Keys(spec.Programs)); len(names) {
+	names := slices.Sorted(maps.Keys(spec.Programs))
+	for i, name := range names {
+		names[i] = printable(name)
+	}
+	switch len(names) {
 	case 0:
 		return "a program: the collection has none"
 	case 1:

@@ -253,7 +253,7 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 	}
 	ext := datapath.Options{Features: datapath.Features{Freplace: true}}
 	two := program(xdp, 0, 2)
-	two.Programs["other"] = two.Programs["entry"]
+	two.Programs["\n"] = two.Programs["entry"]
 	for _, tc := range []struct {
 		name        string
 		spec        *ebpf.CollectionSpec
@@ -264,7 +264,7 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 		{"no name", nil, with(func(h *datapath.Hook) { h.Name = "" }), ext, "lacks an owner or a name", "set Owner and Name"},
 		{"slash", nil, with(func(h *datapath.Hook) { h.Owner = "a/b" }), ext, "owner with a slash", "without one"},
 		{"no entrypoint", nil, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "that the collection does not have", "set Entrypoint to entry"},
-		{"no entrypoint of several", two, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "that the collection does not have", "set Entrypoint to one of entry, other"},
+		{"no entrypoint of several", two, with(func(h *datapath.Hook) { h.Entrypoint = "x" }), ext, "that the collection does not have", "set Entrypoint to one of \"\\n\", entry"},
 		{"no kind", nil, with(func(h *datapath.Hook) { h.Kind = 0 }), ext, "has no kind", "set Kind"},
 		{"unknown composition", nil, with(func(h *datapath.Hook) { h.Composition = 9 }), ext, "unknown composition", "Auto"},
 		{"constraint", nil, with(func(h *datapath.Hook) { h.After = []string{"x/"} }), ext, `has the constraint "x/", which names no hook`, "owner/name"},

@@ -2,6 +2,7 @@ package datapath
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -33,13 +34,13 @@ type CycleError struct {
 }
 
 func (e *CycleError) Error() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "order %s hooks of entrypoint %q: %s cannot come before one another: drop one of", e.Kind, e.Entrypoint, strings.Join(e.Hooks, ", "))
-	for i, c := range e.Constraints {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, " %q", c)
+	var hooks, constraints []string
+	for _, id := range e.Hooks {
+		hooks = append(hooks, printable(id))
 	}
-	return b.String()
+	for _, c := range e.Constraints {
+		constraints = append(constraints, strconv.Quote(c.String()))
+	}
+	return fmt.Sprintf("order %s hooks of entrypoint %q: %s cannot come before one another: drop at least one of %s",
+		e.Kind, e.Entrypoint, strings.Join(hooks, ", "), strings.Join(constraints, ", "))
 }

@@ -140,7 +140,10 @@ func cycleTexts(t *testing.T, errs []error) []string {
 
 func TestCycleErrorNamesTheWayOut(t *testing.T) {
 	_, _, errs := order(parseHooks("a/x >b", "b/x >a"))
-	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": a/x, b/x cannot come before one another: drop one of "a/x after b", "b/x after a"`)
+	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": a/x, b/x cannot come before one another: drop at least one of "a/x after b", "b/x after a"`)
+
+	_, _, errs = order([]Hook{{Entrypoint: "entry", Kind: Pre, Owner: "\x1b[2J", Name: "x", Before: []string{"\x1b[2J/x"}}})
+	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": "\x1b[2J/x" cannot come before one another: drop at least one of "\x1b[2J/x before \x1b[2J/x"`)
 }
 
 // A ladder has 2^n ways from its top to its foot; a search that follows each of them does not end.
