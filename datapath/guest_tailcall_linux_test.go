@@ -15,7 +15,7 @@ import (
 )
 
 // Why what makes tail calls is a global function: of a static one 6.1 and 6.12 take the verdict of the way without tail call for the only one, and drop
-// what the caller does with others (6.1.176 and 6.12.117 returned the wrong verdict for each type below, 6.18 and newer none). By hand, and by the builder.
+// what the caller does with others (6.1.176 and 6.12.117 returned the wrong verdict for each type below; 6.18.44 the right one). By hand, and by the builder.
 func TestGuestTailCallsComeBack(t *testing.T) {
 	testenv.InGuest(t)
 	for _, k := range runnable() {
