@@ -32,6 +32,23 @@ func TestSynced(t *testing.T) {
 		require.True(t, tbl.Synced())
 		require.True(t, r.target("one").Converged)
 		require.Equal(t, vals{"a": 1}, f.Vals())
+	}}, {"what waits for the other waits for a look after its first replace", func(t *testing.T) {
+		f, g := reconciletest.NewFake(vals{"dev": 1}), reconciletest.NewFake(vals{"r": 1})
+		f.Before(func(context.Context, call) error { time.Sleep(time.Second); return nil })
+		device := reconcile.NewTable("device", f, opts{})
+		routes := reconcile.NewTable("routes", g, opts{After: []reconcile.Target{device}})
+		r := start(t, quiet, device, routes)
+		pass(time.Second) // the look is done, and the next one may begin in a second
+		routes.Replace(vals{"r": 1})
+		device.Replace(vals{"dev": 1})
+		pass(time.Second - time.Millisecond)
+		require.Equal(t, []call{observe()}, f.Calls())
+		require.False(t, r.target("device").Converged, "what was seen before says nothing")
+		require.Empty(t, g.Calls())
+		pass(time.Second + 5*time.Millisecond)
+		require.Equal(t, []call{observe()}, f.Calls())
+		require.Equal(t, []call{observe()}, g.Calls())
+		require.True(t, r.target("routes").Converged)
 	}}})
 }
 

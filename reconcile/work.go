@@ -129,10 +129,11 @@ func (t *Table[K, V]) unconverged() []string {
 	return names
 }
 
-// judge decides, after the creates and changes of a round, whether the table has converged, and publishes its status.
+// judge decides, after the creates and changes of a round, whether the table has converged, and publishes its status. What was
+// seen before the first Replace says nothing about what that wants.
 func (t *Table[K, V]) judge(r *round) {
 	w := &t.work
-	converged := len(w.waiting) == 0 && len(w.changed) == 0 && w.seen.known && !w.seen.partial && w.synced
+	converged := len(w.waiting) == 0 && len(w.changed) == 0 && w.seen.known && !w.seen.partial && w.seen.synced
 	for _, a := range w.failing {
 		converged = converged && a.deleting
 	}
