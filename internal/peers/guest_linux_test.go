@@ -32,7 +32,7 @@ func (b bench) passInGuest(t *testing.T, s suite, names []string) {
 		Program: filepath.Join(b.binaries, filepath.Base(s.pkg)+".test"),
 		Args:    append(selection(t, s, names), "-ginkgo.no-color", "-ginkgo.silence-skips", "-ginkgo.json-report=/out/report.json"),
 		Env:     []string{"PATH=/plugins", "ACK_GINKGO_DEPRECATIONS=2.34.0"},
-		Files:   files, Modules: guestModules, CPUs: 2, Timeout: 20 * time.Minute,
+		Files:   files, Modules: guestModules, CPUs: 2, Timeout: 45 * time.Minute,
 	})
 	require.NoError(t, err)
 	require.Contains(t, result.Files, "report.json", "%s", result.Output)
