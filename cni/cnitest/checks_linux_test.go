@@ -3,8 +3,13 @@ package cnitest_test
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -52,6 +57,7 @@ func TestEachCheckOfACase(t *testing.T) {
 		{"results/0.4.0", "", handler{failing(cni.CommandDel, `"0.4.0"`), anyVersion}, "DEL in version 0.4.0: exit status"},
 		{"results/abbreviated", cnitest.ProfileIPAM, answering(cni.CommandAdd, `{"cniVersion": "1.1.0"}`), "the result has no address"},
 		{"results/abbreviated", cnitest.ProfileIPAM, answering(cni.CommandAdd, fmt.Sprintf(add, "eth0", "")), "ips[0].interface is 0"},
+		{"chaining/behind-another", "", failing(cni.CommandAdd, "prevResult"), "ADD with the prevResult of a plugin that made net0: exit status"},
 		{"version/answer", "", answering(cni.CommandVersion, `{"cniVersion": "1.1.0"}`), "the answer has no supportedVersions"},
 		{"version/answer", "", answering(cni.CommandVersion, `{"supportedVersions": ["1.1.0"]}`), "the answer has no cniVersion"},
 		{"version/known", "", answering(cni.CommandVersion, `{"cniVersion": "1.1.0", "supportedVersions": ["1.1.0", "1.1.0"]}`), `supportedVersions has "1.1.0" twice`},
@@ -70,6 +76,59 @@ func TestEachCheckOfACase(t *testing.T) {
 			assert.Contains(t, []cnitest.Verdict{cnitest.Broken, cnitest.Warned}, o.Verdict, o.Reason)
 			assert.Contains(t, o.Seen, c.seen)
 		})
+	}
+}
+
+// TestPluginsThatKnowASubnetOnly: ranges are how host-local has it, and no rule.
+func TestPluginsThatKnowASubnetOnly(t *testing.T) {
+	testenv.NetAdmin(t)
+	subnet := regexp.MustCompile(`"subnet":"([0-9]+\.[0-9]+\.[0-9]+)\.0/`)
+	var given atomic.Int64
+	h := handler{attaching(), func(inv cni.Invocation, out []byte, err error) ([]byte, error) {
+		m := subnet.FindSubmatch(inv.Config)
+		switch {
+		case inv.Command != cni.CommandAdd:
+			return out, err
+		case m == nil:
+			return nil, cni.Errorf(cni.CodeInvalidConfig, "there is no subnet")
+		}
+		return fmt.Appendf(nil, `{"cniVersion": "1.1.0", "ips": [{"address": "%s.%d/29"}]}`, m[1], given.Add(1)), nil
+	}}
+	r, err := cnitest.Examine(t.Context(), cnitest.Target{
+		Config: []byte(`{"type": "attaching", "ipam": {"subnet": "10.88.0.0/24"}}`), Handler: h, Profile: cnitest.ProfileIPAM,
+	}, cnitest.Options{Run: "^ipam/distinct$", Seed: 1})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"ipam/distinct"}, verdicts(r, cnitest.Kept), "%v", r.Outcomes)
+}
+
+// TestSlowDelegateOfAChainedPlugin: it may keep to itself what the delegate gave.
+func TestSlowDelegateOfAChainedPlugin(t *testing.T) {
+	target := chainedWithDelegate(t)
+	r, err := cnitest.Examine(t.Context(), target, cnitest.Options{Run: "^faults/delegate-slow$", Seed: 1, Timeout: time.Minute})
+	require.NoError(t, err)
+	assert.Equal(t, []string{"faults/delegate-slow"}, verdicts(r, cnitest.Kept), "%v", r.Outcomes)
+}
+
+// chainedWithDelegate calls the IPAM plugin of its configuration, and prints prevResult.
+func chainedWithDelegate(t *testing.T) cnitest.Target {
+	t.Helper()
+	testenv.NetAdmin(t)
+	dir := t.TempDir()
+	script := `#!/bin/sh
+input=$(cat)
+case $CNI_COMMAND in
+VERSION) echo '{"cniVersion": "1.1.0", "supportedVersions": ["1.1.0"]}' ;;
+ADD)
+	delegate=$(printf '%s' "$input" | sed 's/.*"ipam":{[^}]*"type":"\([^"]*\)".*/\1/')
+	for dir in $(echo "$CNI_PATH" | tr : ' '); do
+		[ ! -x "$dir/$delegate" ] || printf '%s' "$input" | "$dir/$delegate" >/dev/null || exit 1
+	done
+	printf '%s' "$input" | sed 's/.*"prevResult":\({.*}\).*"type".*/\1/' ;;
+esac
+`
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "keeping"), []byte(script), 0o755))
+	return cnitest.Target{
+		Config: []byte(`{"type": "keeping", "ipam": {"type": "some-ipam"}}`), Path: []string{dir}, Profile: cnitest.ProfileChained,
 	}
 }
 

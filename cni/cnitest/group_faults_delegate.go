@@ -138,7 +138,8 @@ func delegateSlow(p *probe) {
 		Stdout: delegateResult(p.version, delegateAddress, delegateGateway, nil), Delay: 2 * time.Second,
 	}})
 	got := p.add(p.container())
-	if !got.succeeded() || !strings.Contains(string(got.stdout), strings.SplitN(delegateAddress, "/", 2)[0]) {
+	shows := p.target.Profile != ProfileChained // what a chained plugin does with it is its own affair
+	if !got.succeeded() || shows && !strings.Contains(string(got.stdout), strings.SplitN(delegateAddress, "/", 2)[0]) {
 		p.broken("the delegate takes two seconds, and ADD: %s", got)
 	}
 }

@@ -13,11 +13,17 @@ func ranged(x *exam) string {
 	return ""
 }
 
-// ranges replaces the subnets of the configuration: each argument is a set of its own.
+// ranges replaces the subnets of the configuration: each argument is a set of its own. A
+// single one stays the subnet that the configuration has: not all plugins know ranges.
 func (p *probe) ranges(subnets ...string) {
 	ipam := p.config.object("ipam")
+	plain := len(subnets) == 1 && ipam.text("subnet") != "" && ipam.list("ranges") == nil
 	for _, key := range []string{"subnet", "rangeStart", "rangeEnd", "gateway"} {
 		delete(ipam, key)
+	}
+	if plain {
+		ipam["subnet"] = subnets[0]
+		return
 	}
 	sets := []any{}
 	for _, subnet := range subnets {
