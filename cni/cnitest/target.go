@@ -20,7 +20,7 @@ type Target struct {
 
 	// Config is a plugin object, or a list with "plugins" of which Plugin is the one under
 	// test; those before it are run first. It may contain [Placeholder]. Without
-	// "cniVersion" the newest version that the plugin speaks is used.
+	// "cniVersion" the newest version is used that the plugin and its delegates speak.
 	Config []byte
 
 	Profile Profile // what kind of plugin it is; default: what is known of the type, else [ProfileInterface]
