@@ -165,7 +165,11 @@ func (x *exam) ask(ctx context.Context) error {
 		return err
 	}
 	defer p.close()
-	return p.chooseVersion()
+	var failed error
+	if err := guarded(func() { failed = p.chooseVersion() }); err != nil {
+		return fmt.Errorf("ask for its versions: %w", err)
+	}
+	return failed
 }
 
 // find looks for an executable in directories.
