@@ -14,6 +14,10 @@ import (
 	"github.com/cnikit/cnikit/internal/testenv"
 )
 
+// busy is how long a plugin that answers may take in the tests of those that do not: a
+// machine with other things to do gives a shell its first turn late.
+const busy = 2 * time.Second
+
 type anyConfig struct{}
 
 // passing is a chained plugin that changes nothing.

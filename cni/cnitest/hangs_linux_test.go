@@ -15,10 +15,6 @@ import (
 	"github.com/cnikit/cnikit/internal/testenv"
 )
 
-// busy is how long a plugin that answers may take in the tests of those that do not: a
-// machine with other things to do gives a shell its first turn late.
-const busy = 2 * time.Second
-
 // mute is a plugin that answers VERSION, and by default ADD; COMMANDS gives no answer. It
 // writes down what it is called for.
 const mute = `#!/bin/sh
