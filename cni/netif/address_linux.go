@@ -19,7 +19,8 @@ import (
 // needs it. Duplicate address detection, which takes a second or more, is off for the
 // addresses and for the interface's link-local one: use AddAddresses where somebody has
 // made sure that an address is given out only once. IPv6 addresses stay when the
-// interface is switched off. See [Namespace.WaitAnswering].
+// interface is switched off. See [Namespace.WaitAnswering]. To take addresses away, call
+// [Namespace.RevertAddresses] with them as Added.
 func (n *Namespace) AddAddresses(name string, addrs ...netip.Prefix) error {
 	link, err := n.find(name)
 	if err != nil {
