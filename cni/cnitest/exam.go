@@ -165,11 +165,24 @@ func (x *exam) ask(ctx context.Context) error {
 		return err
 	}
 	defer p.close()
+	if err := guarded(p.askBefore); err != nil {
+		return fmt.Errorf("ask those before it for their versions: %w", err)
+	}
 	var failed error
 	if err := guarded(func() { failed = p.chooseVersion() }); err != nil {
 		return fmt.Errorf("ask for its versions: %w", err)
 	}
 	return failed
+}
+
+// askBefore ends the examination if a plugin before the one under test cannot be executed,
+// which every case needs. What it answers does not matter.
+func (p *probe) askBefore() {
+	for _, plugin := range p.net.plugins[:p.net.index] {
+		r := p.versionRequest("1.1.0")
+		r.plugin = plugin.text("type")
+		p.do(r)
+	}
 }
 
 // find looks for an executable in directories.

@@ -3,7 +3,7 @@ package cnitest
 // run runs an executable of the case.
 func (p *probe) run(cmd *Cmd) error {
 	if err := p.inNode(cmd.Cmd.Start); err != nil {
-		return err
+		return notExecuted(cmd.Path, err)
 	}
 	return cmd.Wait()
 }

@@ -1,8 +1,6 @@
 package cnitest_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -72,16 +70,6 @@ func TestDelegateOfOlderVersions(t *testing.T) {
 	r = examine(`"cniVersion": "1.1.0", `)
 	assert.Empty(t, r.Notes)
 	assert.Contains(t, verdicts(r, cnitest.Kept), "status/ready", "the configuration is obeyed")
-}
-
-// TestPluginThatCannotBeExecuted: it is an error, and no panic.
-func TestPluginThatCannotBeExecuted(t *testing.T) {
-	testenv.NetAdmin(t)
-	dir := t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "lost"), []byte("#!/nowhere/interpreter\n"), 0o755))
-	_, err := cnitest.Examine(t.Context(), cnitest.Target{Config: []byte(`{"type": "lost"}`), Path: []string{dir}}, cnitest.Options{})
-	require.ErrorContains(t, err, "examine plugin lost: ask for its versions: ")
-	require.ErrorContains(t, err, "no such file or directory")
 }
 
 // TestConfigurationOfAVersionThatIsNotSpoken: either may be wrong, and the report says so.

@@ -121,6 +121,17 @@ func TestExaminesGoodPlugins(t *testing.T) {
 	}
 }
 
+// TestPluginThatCannotBeExecuted: the status is that of what could not be examined, and
+// the file is named that the user named, whatever its type.
+func TestPluginThatCannotBeExecuted(t *testing.T) {
+	here := install(t, nil)
+	require.NoError(t, os.WriteFile(here.path("mine.sh"), []byte("#!/bin/sh\r\nexit 0\r\n"), 0o755))
+	got := here.run(t, nil, "-type", "bridge", "-plugin", "./mine.sh")
+	require.Equal(t, unable, got.status)
+	require.Contains(t, got.stderr, here.path("mine.sh")+" cannot be executed: its lines end with CR LF")
+	require.Empty(t, got.stdout)
+}
+
 // TestBelievesNoForeignMarker: the variable of an outer run makes it hide nothing of the
 // machine.
 func TestBelievesNoForeignMarker(t *testing.T) {
