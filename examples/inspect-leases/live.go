@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
-	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/ipam"
 )
 
@@ -38,20 +39,51 @@ func (o options) live(network string) (attached, error) {
 	return readCache(filepath.Join(o.cache, "results"), network)
 }
 
+// readList reads a list as GC gets one, but takes nothing for granted: an attachment that
+// is spelled otherwise than expected would be missed, and its addresses released.
 func readList(path string) (attached, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read attachments: %w", err)
 	}
-	var list []cni.Attachment
-	if err := json.Unmarshal(data, &list); err != nil {
-		return nil, fmt.Errorf("read attachments from %s: %w", path, err)
+	var list []json.RawMessage
+	if err := json.Unmarshal(data, &list); err != nil || list == nil {
+		return nil, fmt.Errorf("read attachments: %s: is no list; write [] if nothing is attached", path)
 	}
 	live := attached{}
-	for _, a := range list {
-		live[ipam.Owner{ContainerID: a.ContainerID, IfName: a.IfName}] = true
+	for i, entry := range list {
+		o, err := readAttachment(entry)
+		if err != nil {
+			return nil, fmt.Errorf("read attachments: %s: [%d]%w; write {\"containerID\": \"web\", \"ifname\": \"eth0\"}", path, i, err)
+		}
+		live[o] = true
 	}
 	return live, nil
+}
+
+// readAttachment reads an entry, whose keys have one spelling, unlike those of a struct.
+// Its errors begin with the key.
+func readAttachment(entry json.RawMessage) (ipam.Owner, error) {
+	var o ipam.Owner
+	var members map[string]json.RawMessage
+	if json.Unmarshal(entry, &members) != nil {
+		return o, fmt.Errorf(": is %s, want an object", entry)
+	}
+	known := map[string]*string{"containerID": &o.ContainerID, "ifname": &o.IfName}
+	for _, key := range slices.Sorted(maps.Keys(members)) {
+		switch into := known[key]; {
+		case into == nil:
+			return o, fmt.Errorf(".%s: is no key of an attachment", key)
+		case json.Unmarshal(members[key], into) != nil:
+			return o, fmt.Errorf(".%s: is %s, want a string", key, members[key])
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(known)) {
+		if *known[key] == "" {
+			return o, fmt.Errorf(".%s: is missing", key)
+		}
+	}
+	return o, nil
 }
 
 // readCache reads what libcni keeps of each attachment. A directory that is not there is

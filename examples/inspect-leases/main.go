@@ -37,6 +37,7 @@ type options struct {
 	attachments string
 	grace       time.Duration
 	remove      bool
+	anyType     bool
 }
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -44,7 +45,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
-	n, err := open(o.conf)
+	n, err := open(o.conf, o.anyType)
 	if err != nil {
 		return err
 	}
@@ -59,19 +60,39 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err := s.print(stdout); err != nil {
 		return err
 	}
+	return o.settle(ctx, n, s, stdout)
+}
+
+// settle releases the orphans, or says that it would.
+func (o options) settle(ctx context.Context, n *network, s *survey, stdout io.Writer) error {
+	var text string
+	if young := len(s.young()); young > 0 {
+		text = fmt.Sprintf("\n%s of no attachment %s younger than %s (-grace) and %s left alone\n",
+			count(young, "lease"), choose(young, "is", "are"), o.grace, choose(young, "was", "were"))
+	}
 	orphans := s.orphans()
-	switch {
-	case len(orphans) == 0:
-		return nil
-	case !o.remove:
-		_, err = fmt.Fprintf(stdout, "\n%d of them are orphans; -delete releases those\n", len(orphans))
-		return err
+	switch number := len(orphans); {
+	case number == 0:
+	case o.remove:
+		if err := n.release(ctx, orphans); err != nil {
+			return err
+		}
+		text += fmt.Sprintf("\n%s released\n", count(number, "orphan"))
+	default:
+		text += fmt.Sprintf("\n%s %s; -delete releases %s\n", count(number, "lease"), choose(number, "is an orphan", "are orphans"), choose(number, "it", "them"))
 	}
-	if err := n.release(ctx, orphans); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(stdout, "\n%d orphans released\n", len(orphans))
+	_, err := io.WriteString(stdout, text)
 	return err
+}
+
+// count is a number and what is counted.
+func count(n int, noun string) string { return fmt.Sprintf("%d %s", n, choose(n, noun, noun+"s")) }
+
+func choose(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
@@ -82,6 +103,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.cache, "cache", "/var/lib/cni", "cache `directory` of the runtime, as libcni writes it")
 	f.StringVar(&o.attachments, "attachments", "", "`file` with the attachments there are, instead of the cache: [{\"containerID\": \"…\", \"ifname\": \"eth0\"}]")
 	f.DurationVar(&o.grace, "grace", 10*time.Minute, "how old a lease must be to be an orphan: a younger one may belong to an ADD that is not done")
+	f.BoolVar(&o.anyType, "any-type", false, "take the ipam.type, whatever it is, for one with leases in a directory of host-local")
 	f.BoolVar(&o.remove, "delete", false, "release the orphans; without it, nothing is changed")
 	if err := f.Parse(args); err != nil {
 		return o, err

@@ -86,6 +86,12 @@ func (n *node) write(t *testing.T, addr, content string, at time.Time) {
 	n.age(t, addr, at)
 }
 
+// list writes a file for -attachments.
+func (n *node) list(t *testing.T, content string) string {
+	require.NoError(t, os.WriteFile(n.path("list.json"), []byte(content), 0o600))
+	return n.path("list.json")
+}
+
 func (n *node) inspect(t *testing.T, args ...string) (string, error) {
 	args = append([]string{"-conf", n.path("pods.conflist"), "-cache", n.path("cache")}, args...)
 	cmd := exec.CommandContext(t.Context(), n.program, args...)
@@ -137,35 +143,37 @@ func TestInspect(t *testing.T) {
  fd00::2 kept/eth0
  fd00::3 lost/eth0 orphan
  fd00::4 young/eth0
-set 0, 10.1.0.1-10.1.0.254: 7 of 253 used (2.8 %)
-set 1, fd00::2-fd00::5: 3 of 4 used (75.0 %)
+set 0, 10.1.0.1-10.1.0.254: 7 of 253 used (97.2 % free)
+set 1, fd00::2-fd00::5: 3 of 4 used (25.0 % free)
 problem: DIR/networks/pods/10.1.0.22: its text is no record of a lease; garbage collection removes it
 problem: DIR/networks/pods/10.1.0.23: is not a regular file of a lease's size; move it away if no container has the address: garbage collection does not touch what it did not write
 `
+	const young = "\n2 leases of no attachment are younger than 10m0s (-grace) and were left alone\n"
 	out, err := n.inspect(t)
 	require.NoError(t, err, out)
-	assert.Equal(t, report+"\n3 of them are orphans; -delete releases those\n", out)
+	assert.Equal(t, report+young+"\n3 leases are orphans; -delete releases them\n", out)
 	assert.Equal(t, all, n.leases(t), "a dry run")
 
 	out, err = n.inspect(t, "-delete")
 	require.NoError(t, err, out)
-	assert.Equal(t, report+"\n3 orphans released\n", out)
+	assert.Equal(t, report+young+"\n3 orphans released\n", out)
 	assert.Equal(t, "10.1.0.2 10.1.0.20 10.1.0.22 10.1.0.23 10.1.0.4 10.9.0.9 fd00::2 fd00::4", n.leases(t))
 	out, err = n.inspect(t)
 	require.NoError(t, err)
 	assert.NotContains(t, out, "orphan")
+	assert.Contains(t, out, young)
 
 	out, err = n.inspect(t, "-grace", "0", "-delete")
 	require.NoError(t, err)
 	assert.Contains(t, out, "\n2 orphans released\n", "of the young one")
+	assert.NotContains(t, out, "younger")
 }
 
 func TestAttachmentsFromAList(t *testing.T) {
 	n := newNode(t)
 	n.add(t, "a")
 	n.add(t, "b")
-	list := n.path("list.json")
-	require.NoError(t, os.WriteFile(list, fmt.Appendf(nil, `[{"containerID":%q,"ifname":"eth0"},{"containerID":%q,"ifname":"net1"}]`, n.id("a"), n.id("b")), 0o600))
+	list := n.list(t, fmt.Sprintf(`[{"containerID":%q,"ifname":"eth0"},{"containerID":%q,"ifname":"net1"}]`, n.id("a"), n.id("b")))
 	out, err := n.inspect(t, "-attachments", list, "-grace", "0", "-delete")
 	require.NoError(t, err, out)
 	assert.Equal(t, "10.1.0.2 fd00::2", n.leases(t))
@@ -177,10 +185,13 @@ func TestUnknownAttachments(t *testing.T) {
 	n.add(t, "a")
 	n.forget(t, "a")
 	all := n.leases(t)
+	none := n.list(t, `[]`)
 	n.cache(t, "cache", "pods-b-eth0", `{"kind":"cniCa`)
 	n.cache(t, "foreign", "pods-c-eth0", `{"kind":"x"}`)
 	n.configure(t, "plain", `{"type": "x"}`)
-	n.configure(t, "broken", `{"type": "x", "ipam": {"type": "y", "subnet": "10.1.0.0/24", "quarantine": "x"}}`)
+	n.configure(t, "dhcp", `{"type": "x", "ipam": {"type": "dhcp", "dataDir": "`+n.path("networks")+`", "subnet": "10.1.0.0/24"}}`)
+	n.configure(t, "away", `{"type": "x", "ipam": {"type": "host-local", "dataDir": "`+n.path("netwroks")+`", "subnet": "10.1.0.0/24"}}`)
+	n.configure(t, "broken", `{"type": "x", "ipam": {"type": "host-local", "subnet": "10.1.0.0/24", "quarantine": "x"}}`)
 	for want, args := range map[string][]string{
 		"no such file":                {"-cache", n.path("elsewhere")},
 		"b-eth0 is no attachment":     {},
@@ -190,6 +201,8 @@ func TestUnknownAttachments(t *testing.T) {
 		"there are only flags":        {"extra"},
 		"no plugin has an ipam.type":  {"-conf", n.path("plain.conflist")},
 		`ipam.quarantine="x": is not`: {"-conf", n.path("broken.conflist")},
+		`ipam.type "dhcp" keeps no leases in a directory of host-local; known are cnikit-ipam, host-local; -any-type`: {"-conf", n.path("dhcp.conflist")},
+		"DIR/netwroks/pods does not exist: nothing was ever attached, or name or dataDir differ":                      {"-conf", n.path("away.conflist"), "-attachments", none},
 	} {
 		t.Run(want, func(t *testing.T) {
 			out, err := n.inspect(t, append([]string{"-grace", "0", "-delete"}, args...)...)
@@ -198,4 +211,82 @@ func TestUnknownAttachments(t *testing.T) {
 			assert.Equal(t, all, n.leases(t))
 		})
 	}
+}
+
+// A list that may be meant otherwise than it would be read releases nothing.
+func TestAttachmentsThatAreNone(t *testing.T) {
+	n := newNode(t)
+	n.add(t, "a")
+	all := n.leases(t)
+	const fix = `; write {"containerID": "web", "ifname": "eth0"}`
+	for content, want := range map[string]string{
+		`[{"containerID": "a"}]`:               `[0].ifname: is missing` + fix,
+		`[{"containerID": "a", "ifname": ""}]`: `[0].ifname: is missing` + fix,
+		`[{"ifname": "eth0"}]`:                 `[0].containerID: is missing` + fix,
+		`[{}]`:                                 `[0].containerID: is missing` + fix,
+		`[{"containerID": "a", "ifname": "eth0"}, null]`:          `[1].containerID: is missing` + fix,
+		`[{"containerID": "a", "interface": "eth0"}]`:             `[0].interface: is no key of an attachment` + fix,
+		`[{"containerId": "a", "ifname": "eth0"}]`:                `[0].containerId: is no key of an attachment` + fix,
+		`[{"containerID": "a", "ifname": "eth0", "netns": "/x"}]`: `[0].netns: is no key of an attachment` + fix,
+		`[{"containerID": "a", "ifname": 7}]`:                     `[0].ifname: is 7, want a string` + fix,
+		`["a"]`:                                                   `[0]: is "a", want an object` + fix,
+		`null`:                                                    `is no list; write [] if nothing is attached`,
+		`{"containerID": "a", "ifname": "eth0"}`:                  `is no list; write [] if nothing is attached`,
+		``:                                                        `is no list; write [] if nothing is attached`,
+		`[{"containerID": "a", "ifname": "eth0"}] []`:             `is no list; write [] if nothing is attached`,
+	} {
+		t.Run(content, func(t *testing.T) {
+			out, err := n.inspect(t, "-grace", "0", "-delete", "-attachments", n.list(t, content))
+			require.Error(t, err)
+			assert.Contains(t, out, "read attachments: DIR/list.json: "+want+"\n")
+			assert.Equal(t, all, n.leases(t))
+		})
+	}
+}
+
+// Who insists is believed.
+func TestOtherType(t *testing.T) {
+	n := newNode(t)
+	n.add(t, "a")
+	n.configure(t, "pods", `{"type": "x", "ipam": {"type": "my-ipam", "dataDir": "`+n.path("networks")+`", "subnet": "10.1.0.0/24"}}`)
+	n.forget(t, "a")
+	out, err := n.inspect(t, "-any-type", "-grace", "0")
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "\n2 leases are orphans; -delete releases them\n")
+}
+
+func TestOneLease(t *testing.T) {
+	n := newNode(t)
+	n.add(t, "a")
+	require.NoError(t, os.Remove(n.path("networks/pods/fd00::2")))
+	none := n.list(t, `[]`)
+	for want, args := range map[string][]string{
+		"pods: 1 lease\n": nil,
+		"\n1 lease of no attachment is younger than 10m0s (-grace) and was left alone\n": nil,
+		"\n1 lease is an orphan; -delete releases it\n":                                  {"-grace", "0"},
+	} {
+		out, err := n.inspect(t, append(args, "-attachments", none)...)
+		require.NoError(t, err, out)
+		assert.Contains(t, out, want)
+	}
+	out, err := n.inspect(t, "-attachments", none, "-grace", "0", "-delete")
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "\n1 orphan released\n")
+}
+
+// The configuration that docs/ipam.md shows is one that a runtime and this program read.
+func TestConfigurationOfTheManual(t *testing.T) {
+	n := newNode(t)
+	text, err := os.ReadFile("../../docs/ipam.md")
+	require.NoError(t, err)
+	_, block, found := strings.Cut(string(text), "```json\n")
+	require.True(t, found)
+	block, _, _ = strings.Cut(block, "```")
+	require.Contains(t, block, `"type": "cnikit-ipam",`)
+	block = strings.Replace(block, `"type": "cnikit-ipam",`, `"type": "cnikit-ipam", "dataDir": "`+n.path("networks")+`",`, 1)
+	require.NoError(t, os.MkdirAll(n.path("networks/pods"), 0o755))
+	require.NoError(t, os.WriteFile(n.path("pods.conflist"), []byte(block), 0o600))
+	out, err := n.inspect(t, "-attachments", n.list(t, `[]`))
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "network pods, DIR/networks/pods: 0 leases\nset 0, 10.244.1.1-10.244.1.254: 0 of 237 used (100.0 % free)\n")
 }

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cnikit/cnikit/cni/chain"
@@ -25,8 +27,13 @@ type network struct {
 	pool  *ipam.Pool
 }
 
-// open finds the plugin that has addresses given out.
-func open(path string) (*network, error) {
+// types are the IPAM plugins that are known to keep their leases where it is looked for
+// them.
+func types() []string { return []string{"cnikit-ipam", "host-local"} }
+
+// open finds the plugin that has addresses given out. Others than the known ones keep
+// their leases elsewhere, as a rule: what is in the directory would be another network's.
+func open(path string, anyType bool) (*network, error) {
 	list, err := chain.Load(path)
 	if err != nil {
 		return nil, err
@@ -40,8 +47,13 @@ func open(path string) (*network, error) {
 		if err := json.Unmarshal(data, &c); err != nil {
 			return nil, fmt.Errorf("read plugin %s of %s: %w", p.Type, path, err)
 		}
-		if c.IPAM.Type != "" {
+		switch {
+		case c.IPAM.Type == "":
+		case anyType || slices.Contains(types(), c.IPAM.Type):
 			return openConfig(list.Name, c)
+		default:
+			return nil, fmt.Errorf("%s: ipam.type %q keeps no leases in a directory of host-local; known are %s; -any-type insists that it does",
+				path, c.IPAM.Type, strings.Join(types(), ", "))
 		}
 	}
 	return nil, fmt.Errorf("%s: no plugin has an ipam.type; name the configuration of a network with addresses", path)
@@ -64,7 +76,11 @@ func openConfig(name string, c plugin.Config) (*network, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &network{name, filepath.Join(cmp.Or(c.IPAM.DataDir, hostlocal.DefaultDataDir), name), store, pool}, nil
+	n := &network{name, filepath.Join(cmp.Or(c.IPAM.DataDir, hostlocal.DefaultDataDir), name), store, pool}
+	if _, err := os.Stat(n.dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s does not exist: nothing was ever attached, or name or dataDir differ", n.dir)
+	}
+	return n, nil
 }
 
 // inspect looks at the leases. Those that nobody live holds are orphans, if they are
@@ -91,9 +107,10 @@ func (n *network) inspect(ctx context.Context, live attached, before time.Time) 
 			if err != nil || r.Owner == (ipam.Owner{}) {
 				continue // among the problems
 			}
+			lost := !live.holds(r.Owner)
+			old := lost && n.olderThan(before, r)
 			s.leases = append(s.leases, lease{
-				Reservation: r, stale: stale[r], outside: outside[r.Address.String()],
-				orphan: !live.holds(r.Owner) && n.olderThan(before, r),
+				Reservation: r, stale: stale[r], outside: outside[r.Address.String()], orphan: old, young: lost && !old,
 			})
 		}
 		return nil

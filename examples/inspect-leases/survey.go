@@ -23,7 +23,8 @@ type survey struct {
 // lease is a reservation and what is remarkable about it.
 type lease struct {
 	ipam.Reservation
-	orphan  bool // nothing that is attached has it
+	orphan  bool // nothing that is attached has it, and it is from before
+	young   bool // nothing that is attached has it, but an ADD may be under way
 	stale   bool // it is from before the machine was started
 	outside bool // no range gives it out
 }
@@ -32,9 +33,13 @@ func (s *survey) orphans() []lease {
 	return slices.DeleteFunc(slices.Clone(s.leases), func(l lease) bool { return !l.orphan })
 }
 
+func (s *survey) young() []lease {
+	return slices.DeleteFunc(slices.Clone(s.leases), func(l lease) bool { return !l.young })
+}
+
 func (s *survey) print(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintf(w, "network %s, %s: %d leases\n", s.network, s.dir, len(s.leases))
+	_, _ = fmt.Fprintf(w, "network %s, %s: %s\n", s.network, s.dir, count(len(s.leases), "lease"))
 	for _, l := range s.leases {
 		_, _ = fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s\t%s\t%s", l.Address, l.Owner, l.remarks()), "\t"))
 	}
@@ -62,10 +67,10 @@ func (l lease) remarks() string {
 	return strings.Join(remarks, ", ")
 }
 
-// share is the part that cannot be had now.
+// share is the part that can be had now: neither used nor resting.
 func share(f ipam.Figures) string {
 	if f.Size == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%.1f %%)", 100*float64(f.Size-f.Free())/float64(f.Size))
+	return fmt.Sprintf(" (%.1f %% free)", 100*float64(f.Free())/float64(f.Size))
 }
