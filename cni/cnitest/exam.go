@@ -210,7 +210,11 @@ func (x *exam) judge(ctx context.Context, c kase) Outcome {
 	began := time.Now()
 	o := Outcome{CaseInfo: c.CaseInfo}
 	if o.Verdict, o.Reason = Skipped, x.lacks(c); o.Reason == "" {
-		o.Verdict, o.Seen, o.Reason = x.try(ctx, c)
+		var hint string
+		o.Verdict, o.Seen, o.Reason, hint = x.try(ctx, c)
+		if hint != "" {
+			o.Fix = hint + " Else: " + o.Fix
+		}
 	}
 	if o.Verdict == Broken && c.Strength != Must && !x.o.Strict {
 		o.Verdict = Warned
@@ -231,11 +235,12 @@ func (x *exam) lacks(c kase) string {
 	return ""
 }
 
-// try runs a case with a node of its own.
-func (x *exam) try(ctx context.Context, c kase) (verdict Verdict, seen, reason string) {
+// try runs a case with a node of its own. The hint is what may be wrong other than the
+// plugin.
+func (x *exam) try(ctx context.Context, c kase) (verdict Verdict, seen, reason, hint string) {
 	p, err := x.probe(ctx, fmt.Sprintf("%03d", x.count.Add(1)))
 	if err != nil {
-		return FailedToRun, "", err.Error()
+		return FailedToRun, "", err.Error(), ""
 	}
 	defer p.close()
 	p.id = c.ID()
@@ -248,14 +253,14 @@ func (x *exam) try(ctx context.Context, c kase) (verdict Verdict, seen, reason s
 			panic(end)
 		}
 		if len(p.faults) > 0 {
-			verdict, seen, reason = Broken, strings.Join(p.faults, "\n"), ""
+			verdict, seen, reason, hint = Broken, strings.Join(p.faults, "\n"), "", p.hint
 		}
 		if ctx.Err() != nil && verdict == Broken {
 			verdict, seen, reason = FailedToRun, "", context.Cause(ctx).Error()
 		}
 	}()
 	c.run(p)
-	return Kept, "", ""
+	return Kept, "", "", ""
 }
 
 // ending is how a case ends before its last line. As an error it waits for the goroutine

@@ -146,6 +146,7 @@ func protocolResult(p *probe) {
 	got := p.expected(p.add(p.container()))
 	switch {
 	case !got.succeeded():
+		p.wanting(got)
 		p.broken("ADD: %s", got)
 	case got.document() == nil:
 		p.broken("standard output of ADD is no single JSON object: %s", got)

@@ -28,6 +28,7 @@ type probe struct {
 	config document // of the plugin, as written; the placeholder is replaced when a request is made
 	random *rand.Rand
 	faults []string
+	hint   string  // the first part of the fix, before that of the case
 	mounts *mounts // nil: those of this process
 
 	attachments []*attachment
@@ -234,7 +235,9 @@ func (p *probe) expected(r reply) reply {
 
 // needAdd runs ADD for a case that looks at something else.
 func (p *probe) needAdd(a *attachment) {
-	p.needed(p.add(a))
+	got := p.add(a)
+	p.wanting(got)
+	p.needed(got)
 	if a.parsed == nil {
 		p.skip("needs an ADD with a result that can be read; see protocol/result and results: %v", a.unread)
 	}
