@@ -8,8 +8,9 @@
 //     leases twice, and releasing what nobody holds is no error.
 //   - [Pool] is the Allocator of this package: it takes one address out of each
 //     of its range sets, round robin, over a [Store].
-//     [PoolOptions] let addresses rest before they are handed out again, and refuse
-//     an owner that asks twice; [Pool.Usage] has the figures.
+//     [PoolOptions] let addresses rest before they are handed out again (the store must
+//     be told to keep the times of release as long), and refuse an owner that asks
+//     twice; [Pool.Usage] has the figures.
 //   - [RangeSet] and [Range] say where addresses come from. [Range.Normalize]
 //     fills in the defaults of the host-local plugin and refuses what cannot
 //     work with a [RangeError], which names key, value, reason and way out.

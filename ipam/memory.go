@@ -61,6 +61,9 @@ func (m *Memory) Update(ctx context.Context, fn func(Tx) error) error {
 	return fn(&memoryTx{memory: &m.state})
 }
 
+// Rest implements [Store]: what the options say.
+func (m *Memory) Rest() time.Duration { return max(0, m.state.rests.keep) }
+
 // String renders the reservations by ascending address, one a line. Called inside an
 // Update of the same store, it would wait for ever.
 func (m *Memory) String() string {

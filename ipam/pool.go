@@ -24,8 +24,9 @@ type Pool struct {
 // PoolOptions are the options of a [Pool]. The zero value is the default.
 type PoolOptions struct {
 	// Quarantine is how long an address rests after its release before it is
-	// handed out again; default 0: it does not rest. The store must keep the
-	// times of release that long. A requested address is given even if it rests.
+	// handed out again; default 0: it does not rest. The store must be told to keep
+	// the times of release that long (Rest in [MemoryOptions] and hostlocal.Options),
+	// otherwise NewPool fails. A requested address is given even if it rests.
 	Quarantine time.Duration
 	// RefuseHeld lets Allocate fail with [ErrHeld] when the owner has an address
 	// of every range set already; default: it gets the same leases again.
@@ -34,13 +35,18 @@ type PoolOptions struct {
 
 var _ Allocator = (*Pool)(nil)
 
-// NewPool returns a pool over a store. The range sets are normalized; errors are
-// of type [*RangeError]. A pool without range sets cannot allocate, but it can
+// NewPool returns a pool over a store. The range sets are normalized; errors about them
+// are of type [*RangeError]. A quarantine that is longer than the store keeps times of
+// release is an error, too. A pool without range sets cannot allocate, but it can
 // release, list and retain: cleaning up needs no ranges.
 func NewPool(store Store, o PoolOptions, sets ...RangeSet) (*Pool, error) {
 	sets, err := NormalizeSets(sets)
 	if err != nil {
 		return nil, err
+	}
+	if kept := store.Rest(); o.Quarantine > kept {
+		return nil, fmt.Errorf("quarantine %s: the store keeps times of release for %s only; "+
+			"set Rest in its options (hostlocal.Options, ipam.MemoryOptions) to at least %[1]s", o.Quarantine, kept)
 	}
 	return &Pool{store: store, options: o, spaces: spaces(sets)}, nil
 }

@@ -138,6 +138,32 @@ func TestQuarantine(t *testing.T) {
 	})
 }
 
+// A quarantine that the store would forget is refused, not left out.
+func TestQuarantineNeedsRest(t *testing.T) {
+	set := RangeSet{{Subnet: pfx("10.1.0.0/29")}}
+	for _, c := range []struct {
+		rest, quarantine time.Duration
+		want             string
+	}{
+		{0, time.Minute, "quarantine 1m0s: the store keeps times of release for 0s only; set Rest in its options (hostlocal.Options, ipam.MemoryOptions) to at least 1m0s"},
+		{30 * time.Second, time.Minute, "quarantine 1m0s: the store keeps times of release for 30s only"},
+		{time.Minute, time.Minute, ""},
+		{time.Hour, time.Minute, ""},
+		{time.Minute, 0, ""},
+		{0, -1, ""},
+		{-1, 0, ""},
+	} {
+		for _, sets := range [][]RangeSet{{set}, nil} {
+			_, err := NewPool(NewMemory(MemoryOptions{Rest: c.rest}), PoolOptions{Quarantine: c.quarantine}, sets...)
+			if c.want == "" {
+				require.NoError(t, err)
+				continue
+			}
+			require.ErrorContains(t, err, c.want)
+		}
+	}
+}
+
 func TestRefuseHeld(t *testing.T) {
 	m := NewMemory(MemoryOptions{})
 	sets := []RangeSet{{{Subnet: pfx("10.1.0.0/24")}}, {{Subnet: pfx("fd00::/64")}}}

@@ -26,6 +26,9 @@ type Store interface {
 	// before it failed stays done. Releases are durable when Update returns nil.
 	// ctx ends the wait for access, not fn.
 	Update(ctx context.Context, fn func(Tx) error) error
+	// Rest returns for how long times of release are kept, which is the longest
+	// quarantine that a pool over the store can have; 0: not at all.
+	Rest() time.Duration
 }
 
 // ReadTx reads a store; it is valid until the function it was given to returns. The
@@ -69,7 +72,7 @@ type Tx interface {
 	Reserve(addr netip.Addr, o Owner) (bool, error)
 	// Release frees addr if o holds it, o being exactly as recorded. Anything
 	// else is left alone and is no error, but that it cannot be read who holds addr is
-	// one. A store that was told to keep them notes the time of release for
+	// one. A store that keeps them ([Store].Rest) notes the time of release for
 	// [ReadTx.NextFree], but not of an address that the same Update reserved: nobody
 	// can have used it, so it rests as it did before.
 	Release(addr netip.Addr, o Owner) error

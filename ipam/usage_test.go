@@ -132,7 +132,7 @@ func TestRequestedWhereNothingIsHandedOut(t *testing.T) {
 // Records that cannot be read do not keep the rest from being reported.
 func TestUsageOfDamagedStore(t *testing.T) {
 	boom := errors.New("boom")
-	m := NewMemory(MemoryOptions{})
+	m := NewMemory(MemoryOptions{Rest: time.Hour})
 	reserve(t, m, "10.1.0.5", Owner{})
 	reserve(t, m, "10.9.0.5", Owner{})
 	p, err := NewPool(&faulty{Memory: m, f: faults{all: true, err: boom}}, PoolOptions{}, RangeSet{{Subnet: pfx("10.1.0.0/24")}})

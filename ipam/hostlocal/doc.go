@@ -46,6 +46,12 @@
 // [Store.Damaged], with everything else of that kind. [Store.Stale] tells which leases are
 // older than the machine's last start.
 //
+// # Quarantine
+//
+// The times of release, which let an address rest before it is handed out again, are kept
+// in the index, for as long as Options.Rest says: at least the Quarantine of every pool
+// over the store, which [ipam.NewPool] checks. Without an index nothing rests.
+//
 // Start with [New] and hand the store to [ipam.NewPool], see the example. The
 // package needs flock; where that is missing (Windows) writing returns an error
 // that matches errors.ErrUnsupported. It is not for a directory that several machines

@@ -124,6 +124,9 @@ func (s *Store) Update(ctx context.Context, fn func(ipam.Tx) error) error {
 	return err
 }
 
+// Rest implements [ipam.Store]: what the options say.
+func (s *Store) Rest() time.Duration { return max(0, s.rest) }
+
 // Writable returns nil unless it is known that no lease can be reserved: the directory,
 // or the one beside it for files being prepared, or the one that they would be made in, is
 // on a read-only file system, or may not be written to. It writes nothing, so a full file

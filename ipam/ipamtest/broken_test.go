@@ -23,6 +23,14 @@ type brokenStore struct {
 	count   func(tx ipam.Tx, first, last netip.Addr) (uint64, error)
 	next    func(tx ipam.Tx, first, last netip.Addr, rested time.Time) (netip.Addr, error)
 	resting func(tx ipam.Tx, first, last netip.Addr, rested time.Time) (uint64, time.Time, error)
+	rest    func() time.Duration
+}
+
+func (s *brokenStore) Rest() time.Duration {
+	if s.rest != nil {
+		return s.rest()
+	}
+	return s.Memory.Rest()
 }
 
 func (s *brokenStore) View(ctx context.Context, fn func(ipam.ReadTx) error) error {

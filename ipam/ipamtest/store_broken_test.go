@@ -302,6 +302,8 @@ func TestStoreCatchesEachFault(t *testing.T) {
 				return n, at, err
 			}
 		},
+		"rest/says that times are kept":      func(s *brokenStore) { s.rest = func() time.Duration { return 0 } },
+		"rest/says nothing that is not kept": func(s *brokenStore) { s.rest = func() time.Duration { return time.Hour } },
 		"rest/lasts from the last release": func(s *brokenStore) {
 			var first time.Time
 			s.resting = func(tx ipam.Tx, from, to netip.Addr, rested time.Time) (uint64, time.Time, error) {

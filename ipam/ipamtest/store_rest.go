@@ -18,6 +18,8 @@ func restRules() []storeRule {
 		{name: "rest/goes on after a reservation in vain", rest: time.Hour, check: checkRestKept},
 		{name: "rest/counts, and tells the first release", rest: time.Hour, check: checkResting},
 		{name: "rest/lasts from the last release", rest: time.Hour, check: checkRestAgain},
+		{name: "rest/says that times are kept", rest: time.Hour, check: checkRestSaid},
+		{name: "rest/says nothing that is not kept", check: checkRestTrue},
 	}
 }
 
@@ -35,6 +37,21 @@ func used(ctx context.Context, s ipam.Store, texts ...string) error {
 		return errors.Join(errs...)
 	}))
 	return errors.Join(errs...)
+}
+
+func checkRestSaid(_ context.Context, s ipam.Store) error {
+	return expect(s.Rest() >= time.Hour, "a store that was told to keep times of release for 1h0m0s says that it keeps them for %s", s.Rest())
+}
+
+// checkRestTrue gets a store that need not keep times of release, but may.
+func checkRestTrue(ctx context.Context, s ipam.Store) error {
+	if s.Rest() < time.Hour {
+		return expect(s.Rest() >= 0, "times of release are kept for %s, want 0s if they are not", s.Rest())
+	}
+	return errors.Join(used(ctx, s, "10.1.0.2"), s.View(ctx, func(tx ipam.ReadTx) error {
+		n, _, err := tx.Resting(addr("10.1.0.2"), addr("10.1.0.9"), longAgo())
+		return errors.Join(err, expect(n == 1, "times of release are said to be kept for %s, and the one of a moment ago is not", s.Rest()))
+	}))
 }
 
 // Times of this long ago and from now stand for before and after everything that the
