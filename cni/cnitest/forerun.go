@@ -14,14 +14,25 @@ import (
 // firstIfName is the interface of a container that has one.
 const firstIfName = "eth0"
 
+// The networks of the kit are of those for benchmarks, RFC 2544: the prefixes of RFC 5737
+// are what plugins have in their examples, and tests in their configurations.
+var (
+	// forerunNetwork is that of the interface that the kit makes for a chained plugin; its
+	// gateway has the first address.
+	forerunNetwork = netip.MustParsePrefix("198.18.1.0/24")
+	// otherNetwork is one that no case gives to a container.
+	otherNetwork = netip.MustParsePrefix("198.18.2.0/24")
+)
+
 // forerun does for a chained plugin what the plugins before it would: it makes the
 // container's interface, one end of a veth pair, with an address and a default route.
 func (p *probe) forerun(a *attachment) error {
 	p.foreruns++
 	port := fmt.Sprintf("forerun%d", p.foreruns)
-	number := byte(10 + p.foreruns)
-	addr := netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 51, 100, number}), 24)
-	gateway := netip.AddrFrom4([4]byte{198, 51, 100, 1})
+	first := forerunNetwork.Addr().As4()
+	first[3] = byte(10 + p.foreruns)
+	addr := netip.PrefixFrom(netip.AddrFrom4(first), forerunNetwork.Bits())
+	gateway := forerunNetwork.Addr().Next()
 	if err := p.node.withConn(func(c *nl.Conn) error {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = port
@@ -91,9 +102,6 @@ func (p *probe) forerunResult(a *attachment, port string, addr netip.Prefix, gat
 		"dns":    map[string]any{"nameservers": []any{"198.51.100.53"}},
 	}, nil
 }
-
-// otherNetwork is one that no case gives to a container.
-var otherNetwork = netip.MustParsePrefix("203.0.113.0/24")
 
 func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}

@@ -2,6 +2,7 @@ package cnitest
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -189,7 +190,12 @@ func checkChangedByOthers(p *probe) {
 		p.fault("CHECK with another interface in prevResult: %s", got)
 	}
 	p.onInterface(a, func(c *nl.Conn, link netlink.Link) error {
-		return c.AddRoute(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(otherNetwork), Scope: linkScope})
+		err := c.AddRoute(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(otherNetwork), Scope: linkScope})
+		if errors.Is(err, nl.ErrExists) {
+			return fmt.Errorf("the kit adds a route to %s in place of a later plugin, and ADD has added one, too: "+
+				"use another prefix in the plugin's configuration (%w)", otherNetwork, err)
+		}
+		return err
 	})
 	if got := p.check(a); !got.succeeded() {
 		p.fault("CHECK with another route in the container: %s", got)
