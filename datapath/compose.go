@@ -58,7 +58,7 @@ func (e *entrypoint) compose(o Options) error {
 	}
 	e.limitSize()
 	if err := e.limitStack(o.Features.SmallFrames); err != nil {
-		return err
+		return e.adviseFeatures(err, o)
 	}
 	if err := e.limitFunctions(); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (e *entrypoint) compose(o Options) error {
 
 // propose sets the composition that the hook alone allows.
 func (h *plannedHook) propose(limit int) error {
-	h.composition, h.fixed = h.Composition, h.Composition != Auto
+	h.composition, h.fixed, h.large = h.Composition, h.Composition != Auto, false
 	switch {
 	case h.fragment == nil:
 		h.composition, h.fixed, h.why = Slot, true, "another process fills it"
@@ -91,6 +91,7 @@ func (h *plannedHook) propose(limit int) error {
 
 func (e *entrypoint) proposeOriginal(o Options) {
 	original := &e.original
+	original.fixed, original.large, original.follows = false, false, false
 	onlyPre := e.hooks[len(e.hooks)-1].Kind == Pre
 	switch {
 	case o.CallOriginal:
@@ -119,28 +120,6 @@ func (e *entrypoint) limitSize() {
 			total -= h.fragment.entrySize
 			h.composition, h.why = Called, "there is too much to paste"
 		}
-	}
-}
-
-// limitStack changes compositions until the stack suffices: what is called only because it is large is pasted
-// when that is too deep, which saves a function; and what has the largest frame is called.
-func (e *entrypoint) limitStack(small bool) error {
-	for {
-		e.layOut()
-		tight, err := e.tight(small)
-		if err == nil {
-			return nil
-		}
-		if tight.large && tight.composition == Called {
-			tight.composition, tight.fixed, tight.why = Pasted, true, "as a function it would be too deep"
-			continue
-		}
-		largest := e.largestMovable()
-		if largest == nil {
-			return err
-		}
-		largest.composition, largest.follows = Called, false
-		largest.why = fmt.Sprintf("its %d bytes of stack would lie above others'", largest.fragment.frame)
 	}
 }
 
@@ -227,38 +206,6 @@ func (e *entrypoint) parts() []*part {
 	return parts
 }
 
-func (e *entrypoint) largestMovable() *part {
-	var largest *part
-	for _, p := range e.parts() {
-		if p.composition == Pasted && !p.fixed && (largest == nil || p.fragment.frame > largest.fragment.frame) {
-			largest = p
-		}
-	}
-	return largest
-}
-
-// layOut computes main's stack: room for the registers that are saved around pasted code, then that code's own
-// stack.
-func (e *entrypoint) layOut() {
-	e.shift, e.frame = 0, 0
-	if e.counters {
-		e.frame = 8 // the key
-	}
-	for _, p := range e.parts() {
-		if live := len(e.live(p.kind)); p.inMain() && !p.fragment.leaves(live) {
-			e.shift = max(e.shift, int16(8*live))
-		}
-	}
-	for _, p := range e.parts() {
-		switch {
-		case p.follows:
-			e.frame = max(e.frame, p.fragment.frame)
-		case p.composition == Pasted:
-			e.frame = max(e.frame, int(e.shift)+p.fragment.frame)
-		}
-	}
-}
-
 // live returns the registers of main that must outlive a hook of the kind, or the original if there is none.
 func (e *entrypoint) live(kind Kind) []asm.Register {
 	registers := []asm.Register{regContext}
@@ -277,33 +224,6 @@ func (e *entrypoint) live(kind Kind) []asm.Register {
 // leaves tells whether the fragment, when it is pasted, does without as many of the registers that survive
 // calls.
 func (f *fragment) leaves(registers int) bool { return registers <= 4-f.savedRegisters }
-
-// tight returns the first part for which the kernel's stack does not suffice, with the error that says why.
-func (e *entrypoint) tight(small bool) (*part, error) {
-	emptySlot := facts{graph: []node{{}}} // what replaces the function has a stack of its own
-	main := roundFrame(e.frame, small)
-	for _, p := range e.parts() {
-		above, callers := main, 1
-		code := &emptySlot
-		if p.composition != Slot {
-			code = &p.fragment.facts
-		}
-		if p.composition == Pasted { // its frame is in main's
-			above, callers = main-roundFrame(code.frame, small), 0
-		}
-		bytes, frames := code.depth(above, small)
-		switch room := code.tailRoom(small); {
-		case bytes > maxStack:
-			return p, e.partError(p, fmt.Sprintf("makes the stack %d bytes, of which there are %d", bytes, maxStack), "use less stack in it, or a map")
-		case frames+callers > maxDepth:
-			return p, e.partError(p, fmt.Sprintf("makes %d functions active at once, of which the kernel takes %d", frames+callers, maxDepth), "inline functions of it")
-		case room >= 0 && above > room:
-			return p, e.partError(p, fmt.Sprintf("makes tail calls, and %d bytes of stack would lie above it, of which %d are allowed", above, room),
-				"have what is pasted called instead")
-		}
-	}
-	return nil, nil
-}
 
 func plural(n int, noun string) string {
 	if n == 1 {

@@ -292,7 +292,15 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			"a verdict that no extension returns", program(ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, 1),
 			with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{-1} }), ext, "proceeds with PROCEED(-1), which no program extension", "take it from Proceed",
 		},
-		{"a full frame above a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Pasted, program(xdp, 0, -1, using(496)) }), datapath.Options{CallOriginal: true}, "makes the stack 544 bytes, of which there are 512", "use less stack"},
+		{
+			"much stack in a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Called, program(xdp, 0, -1, using(496)) }), ext,
+			"uses 496 bytes of stack, which with what lies above it count as 544 of 512 (in steps of 32, as before Linux 6.9)",
+			"use 32 less, keep the data in a map, or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures",
+		},
+		{
+			"much stack above a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Pasted, program(xdp, 0, -1, using(496)) }), datapath.Options{CallOriginal: true},
+			"uses 496 bytes of stack, which with what lies below it count as 544 of 512 (in steps of 32, as before Linux 6.9)", "by KernelFeatures",
+		},
 		{"an empty slot that cannot deny", nil, with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{1} }), ext, "proceeds with XDP_DROP(1), which a slot returns", "SlotsFailOpen"},
 		{"pasted tail call", nil, with(func(h *datapath.Hook) { h.Collection, h.Composition = tailCall(xdp, 0, -1), datapath.Pasted }), ext, "cannot be pasted", "ask for Called"},
 		{
@@ -300,6 +308,12 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			with(func(h *datapath.Hook) {
 				h.Kind, h.Composition, h.Collection = datapath.Post, datapath.Pasted, program(xdp, 0, -1, using(300))
 			}), ext, "bytes of stack would lie above", "called instead",
+		},
+		{
+			"pasted frame above a tail call, before 6.9", tailCall(xdp, 0, 2),
+			with(func(h *datapath.Hook) {
+				h.Kind, h.Composition, h.Collection = datapath.Post, datapath.Pasted, program(xdp, 0, -1, using(240))
+			}), ext, "256 bytes of stack would lie above", "called instead, or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -314,6 +328,41 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			assert.Contains(t, e.Reason, tc.reason)
 			assert.Contains(t, e.Fix, tc.fix)
 		})
+	}
+}
+
+// Too much stack is said of whoever uses most of it, in bytes of theirs and as they count; a newer kernel is a way out only where it helps.
+func TestTooMuchStack(t *testing.T) {
+	code := func(bytes int16) *ebpf.CollectionSpec { return program(ebpf.XDP, 0, -1, using(bytes)) }
+	forced := func(name string, composition datapath.Composition, bytes int16) datapath.Hook {
+		h := hook(datapath.Pre, name, code(bytes))
+		h.Composition = composition
+		return h
+	}
+	for _, tc := range []struct {
+		hooks []datapath.Hook
+		small bool
+		want  string
+	}{
+		{
+			[]datapath.Hook{forced("a", datapath.Pasted, 16), forced("b", datapath.Called, 512)}, false,
+			`hook "acme/b" at entrypoint "entry": uses 512 bytes of stack, which with what lies above it count as 544 of 512 (in steps of 32, as before Linux 6.9): use 32 less, or keep the data in a map`,
+		},
+		{
+			[]datapath.Hook{forced("a", datapath.Pasted, 16), forced("b", datapath.Called, 512)}, true,
+			`hook "acme/b" at entrypoint "entry": uses 512 bytes of stack, which with what lies above it count as 528 of 512 (in steps of 16): use 16 less, or keep the data in a map`,
+		},
+		{
+			[]datapath.Hook{forced("a", datapath.Called, 40), forced("b", datapath.Pasted, 480)}, true,
+			`hook "acme/b" at entrypoint "entry": uses 480 bytes of stack, which with what lies below it count as 528 of 512 (in steps of 16): use 16 less, or keep the data in a map`,
+		},
+		{
+			[]datapath.Hook{forced("a", datapath.Pasted, 520)}, true,
+			`hook "acme/a" at entrypoint "entry": uses 520 bytes of stack, which count as 528 of 512 (in steps of 16): use 16 less, or keep the data in a map`,
+		},
+	} {
+		_, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), tc.hooks, datapath.Options{Features: datapath.Features{SmallFrames: tc.small}})
+		require.EqualError(t, err, "plan hooks: "+tc.want)
 	}
 }
 

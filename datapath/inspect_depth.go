@@ -19,11 +19,12 @@ func roundFrame(frame int, small bool) int {
 // depth returns the stack of the deepest chain of calls and the number of functions in the longest, both from the main function
 // on, with above bytes (already rounded) of callers' frames added.
 func (f *facts) depth(above int, small bool) (bytes, frames int) {
-	bytes, frames = f.deepest(small)
+	bytes, frames = f.deepest(func(frame int) int { return roundFrame(frame, small) })
 	return above + bytes, frames
 }
 
-func (f *facts) deepest(small bool) (bytes, frames int) {
+// deepest is the same for frames that count for what count says.
+func (f *facts) deepest(count func(frame int) int) (bytes, frames int) {
 	walked := make([][2]int, len(f.graph))
 	var walk func(n int) [2]int
 	walk = func(n int) [2]int {
@@ -35,7 +36,7 @@ func (f *facts) deepest(small bool) (bytes, frames int) {
 			w := walk(callee)
 			below = [2]int{max(below[0], w[0]), max(below[1], w[1])}
 		}
-		walked[n] = [2]int{below[0] + roundFrame(f.graph[n].frame, small), below[1] + 1}
+		walked[n] = [2]int{below[0] + count(f.graph[n].frame), below[1] + 1}
 		return walked[n]
 	}
 	w := walk(0)

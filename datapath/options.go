@@ -2,6 +2,8 @@ package datapath
 
 // Options change how a plan is made. The zero value suits every kernel from 6.1 on.
 type Options struct {
+	// Features are those of the kernel that will load the programs, which [KernelFeatures] tells from its
+	// version. Where more stack is left, more hooks fit.
 	Features Features
 
 	// Counters adds a per-CPU array map that counts, for each hook, its verdicts and how often it ended the

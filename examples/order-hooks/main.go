@@ -21,12 +21,20 @@ func main() {
 }
 
 func run(out io.Writer) error {
+	release, err := os.ReadFile("/proc/sys/kernel/osrelease") // as uname -r prints it
+	if err != nil {
+		return err
+	}
+	features, err := datapath.KernelFeatures(string(release)) // newer kernels have more stack for hooks; without Features a plan suits 6.1
+	if err != nil {
+		return err
+	}
 	plan, err := datapath.NewPlan(returns(2), []datapath.Hook{ // the original passes everything
 		{Owner: "firewall", Name: "jumbo", Entrypoint: "xdp", Kind: datapath.Pre, Collection: dropLong(), Program: "xdp", After: []string{"meter"}},
 		{Owner: "meter", Name: "admit", Entrypoint: "xdp", Kind: datapath.Pre, Collection: returns(-1), Program: "xdp"},
 		{Owner: "firewall", Name: "reflect", Entrypoint: "xdp", Kind: datapath.Post, Collection: returns(3), Program: "xdp"},
 		{Owner: "meter", Name: "account", Entrypoint: "xdp", Kind: datapath.Observer, Collection: returns(0), Program: "xdp"},
-	}, datapath.Options{})
+	}, datapath.Options{Features: features})
 	if err != nil {
 		return err
 	}
