@@ -46,15 +46,26 @@ func (c config) Validate() error {
 	return nil
 }
 
+// explain names the key of a route that a container cannot have beside one that is there.
+func (c config) explain(err error) error {
+	var conflict *netif.RouteConflict
+	if !errors.As(err, &conflict) {
+		return err
+	}
+	i := slices.IndexFunc(c.Routes, conflict.Route.Equal)
+	return &cni.FieldError{Key: fmt.Sprintf("routes[%d].dst", i), Value: conflict.Route.Dst, Reason: conflict.Error(),
+		Fix: "leave the route out, or give it a priority of its own"}
+}
+
 // add returns what the plugins before it made, and its own routes.
 func add(_ context.Context, r *cni.Request[config]) (*cni.Result, error) {
-	result := r.PrevResult
-	if result == nil {
-		return nil, cni.Errorf(cni.CodeInvalidConfig, "prevResult is missing; put static-route behind a plugin that makes an interface")
-	}
-	err := inside(r, func(pod *netif.Namespace) error { return pod.AddRoutes(r.IfName, r.Config.Routes...) })
+	result, err := r.RequirePrevResult()
 	if err != nil {
 		return nil, err
+	}
+	err = inside(r, func(pod *netif.Namespace) error { return pod.AddRoutes(r.IfName, r.Config.Routes...) })
+	if err != nil {
+		return nil, r.Config.explain(err)
 	}
 	r.Undo("delete the routes", func(ctx context.Context) error { return del(ctx, r) })
 	for _, route := range r.Config.Routes {
@@ -64,12 +75,20 @@ func add(_ context.Context, r *cni.Request[config]) (*cni.Result, error) {
 	return result, nil
 }
 
-// del succeeds when nothing is left to delete: a runtime may repeat it.
+// del succeeds when nothing is left to delete: a runtime may repeat it. The path of the
+// namespace may lead to another container by then, whose routes stay.
 func del(_ context.Context, r *cni.Request[config]) error {
 	if r.NetNS.Gone {
 		return nil
 	}
-	return inside(r, func(pod *netif.Namespace) error { return pod.DeleteRoutes(r.IfName, r.Config.Routes...) })
+	return inside(r, func(pod *netif.Namespace) error {
+		made, _ := r.PrevResult.Interface(r.IfName, r.NetNS.Path)
+		link, err := pod.Link(r.IfName)
+		if err == nil && made.MAC != "" && !strings.EqualFold(made.MAC, link.MAC.String()) {
+			return nil
+		}
+		return pod.DeleteRoutes(r.IfName, r.Config.Routes...)
+	})
 }
 
 // check says which routes are not as the ADD left them.

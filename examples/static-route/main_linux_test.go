@@ -188,7 +188,7 @@ func TestRefused(t *testing.T) {
 		"host bits":           {`[{"dst": "198.51.100.7/24"}]`, `routes[0].dst="198.51.100.7/24": has host bits set; write 198.51.100.0/24`, cni.CodeInvalidConfig},
 		"no destination":      {`[{"dst": "0.0.0.0/0"}, {"via": "10.1.0.1"}]`, `routes[1].dst=""`, cni.CodeInvalidConfig},
 		"other family":        {`[{"dst": "198.51.100.0/24", "via": "fd00::1"}]`, `routes[0].via="fd00::1": is not of the address family`, cni.CodeInvalidConfig},
-		"conflict in a chain": {`[{"dst": "10.1.0.0/24", "via": "10.1.0.9"}]`, `10.1.0.0/24 via 10.1.0.9`, cni.CodeInternal},
+		"conflict in a chain": {`[{"dst": "10.1.0.0/24", "via": "10.1.0.9"}]`, `routes[0].dst="10.1.0.0/24": the route 10.1.0.0/24 via 10.1.0.9 conflicts with one that is there: 10.1.0.0/24 through eth0; leave`, cni.CodeInvalidConfig},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			_, err := l.add(t, l.list(t, test.routes))
@@ -201,7 +201,7 @@ func TestRefused(t *testing.T) {
 		})
 	}
 	t.Run("first of a chain", func(t *testing.T) {
-		require.ErrorContains(t, l.call(t.Context(), t, cni.CommandAdd, nil), "behind a plugin that makes an interface")
+		require.ErrorContains(t, l.call(t.Context(), t, cni.CommandAdd, nil), "behind one that makes an interface")
 	})
 }
 
