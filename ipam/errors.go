@@ -29,21 +29,38 @@ var (
 // ExhaustedError carries the figures of an exhausted range set. It matches
 // [ErrExhausted].
 type ExhaustedError struct {
-	Set     int       // index of the range set in its pool
-	Ranges  RangeSet  // the set itself
-	Size    uint64    // addresses of the set that may be handed out
-	Resting uint64    // of these, those in quarantine; the others are taken
-	Next    time.Time // when the first of the resting ones becomes free; zero when none rests
+	Set      int       // index of the range set in its pool
+	Ranges   RangeSet  // the set itself
+	Size     uint64    // addresses of the set that may be handed out
+	Resting  uint64    // of these, those in quarantine; the others are taken
+	Next     time.Time // when the first of the resting ones becomes free; zero when none rests
+	KeptBack uint64    // addresses of the ranges that are never handed out
 }
 
 // Error names the set, its figures and the ways out.
 func (e *ExhaustedError) Error() string {
 	head := fmt.Sprintf("range set %d (%s): %v: ", e.Set, e.Ranges, ErrExhausted)
 	if e.Resting == 0 {
-		return head + fmt.Sprintf("all %d are taken; release stale leases (GC) or widen the range", e.Size)
+		return head + fmt.Sprintf("all %s are taken%s; release stale leases (GC) or widen the range", e.size(), e.keptBack())
 	}
-	return head + fmt.Sprintf("%d are taken and %d rest in quarantine, the first until %s; wait, release stale leases (GC) or widen the range",
-		e.Size-min(e.Size, e.Resting), e.Resting, e.Next.Format(time.RFC3339))
+	return head + fmt.Sprintf("of %s%s %d are taken and %d rest in quarantine, the first until %s; wait, release stale leases (GC) or widen the range",
+		e.size(), e.keptBack(), e.Size-min(e.Size, e.Resting), e.Resting, e.Next.Format(time.RFC3339))
+}
+
+// size and keptBack keep the figures apart from those that a reader finds by counting from
+// the first to the last address of a range.
+func (e *ExhaustedError) size() string {
+	if e.KeptBack == 0 {
+		return fmt.Sprint(e.Size)
+	}
+	return fmt.Sprintf("%d that may be handed out", e.Size)
+}
+
+func (e *ExhaustedError) keptBack() string {
+	if e.KeptBack == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d kept back as gateway, excluded, network or broadcast address)", e.KeptBack)
 }
 
 // Is reports that target is [ErrExhausted].

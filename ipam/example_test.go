@@ -65,7 +65,7 @@ func ExamplePool_Status() {
 	fmt.Println(errors.Is(err, ipam.ErrExhausted), err)
 	// Output:
 	// <nil>
-	// true range set 0 (10.1.0.1-10.1.0.2): no free address: all 1 are taken; release stale leases (GC) or widen the range
+	// true range set 0 (10.1.0.1-10.1.0.2): no free address: all 1 that may be handed out are taken (1 kept back as gateway, excluded, network or broadcast address); release stale leases (GC) or widen the range
 }
 
 // An owner can ask for an address; it gets that one or an error.

@@ -336,7 +336,7 @@ func TestPoolStatus(t *testing.T) {
 	var full *ExhaustedError
 	require.ErrorAs(t, err, &full)
 	assert.Equal(t, []any{1, uint64(5)}, []any{full.Set, full.Size})
-	assert.ErrorContains(t, err, "range set 1 (10.1.0.1-10.1.0.6): no free address: all 5 are taken")
+	assert.ErrorContains(t, err, "range set 1 (10.1.0.1-10.1.0.6): no free address: all 5 that may be handed out are taken (1 kept back as gateway, excluded, network or broadcast address); release")
 
 	_, err = p.Allocate(ctx, owner("f"), Options{})
 	require.ErrorIs(t, err, ErrExhausted)

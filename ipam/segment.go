@@ -113,6 +113,19 @@ func (s space) holds(addr netip.Addr) bool {
 // all returns the segments in the order of the configuration.
 func (s space) all() []segment { return slices.Concat(s.segments...) }
 
+// keptBack returns how many addresses of the ranges are never handed out; 0 if there are
+// too many addresses to count.
+func (s space) keptBack() uint64 {
+	var all uint64
+	for _, r := range s.RangeSet {
+		all = addSize(all, count(r.Start, r.End))
+	}
+	if all == math.MaxUint64 {
+		return 0
+	}
+	return all - sizeOf(s.all())
+}
+
 // after returns segments that have every address of the space once, beginning behind
 // last and wrapping around. A last outside the set means the beginning.
 func (s space) after(last netip.Addr) []segment {

@@ -71,7 +71,7 @@ func free(ctx context.Context, tx ReadTx, segments []segment, rested time.Time) 
 func (p *Pool) exhausted(tx ReadTx, set int, rested time.Time) error {
 	s := p.spaces[set]
 	f, oldest, err := figures(tx, s.all(), rested)
-	e := &ExhaustedError{Set: set, Ranges: s.RangeSet, Size: f.Size}
+	e := &ExhaustedError{Set: set, Ranges: s.RangeSet, Size: f.Size, KeptBack: s.keptBack()}
 	if f.Resting > 0 {
 		e.Resting, e.Next = f.Resting, oldest.Add(p.options.Quarantine)
 	}

@@ -40,3 +40,22 @@ func TestPoolSearchEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 	assert.Empty(t, m.String())
 }
+
+// What the reader of the error would count as free, and is not, is told.
+func TestExhaustedKeepsBack(t *testing.T) {
+	wide := Range{Subnet: pfx("fd00::/32")}
+	for want, s := range map[string]RangeSet{
+		"all 2 are taken;": {{Subnet: pfx("10.1.0.0/24"), Start: addr("10.1.0.5"), End: addr("10.1.0.6")}},
+		"all 2 that may be handed out are taken (4 kept back as": {{Subnet: pfx("10.1.0.0/29"), Exclude: pfxs("10.1.0.4/31", "10.1.0.6/32")}},
+		"all 2 that may be handed out are taken (2 kept back as": {{Subnet: pfx("10.1.0.0/30")}, {Subnet: pfx("10.2.0.0/30"), Exclude: pfxs("10.2.0.0/32"), Gateway: addr("10.2.0.2")}},
+		"all 18446744073709551615 are taken;":                    {wide},
+	} {
+		m := NewMemory(MemoryOptions{})
+		p, err := NewPool(m, PoolOptions{}, s)
+		require.NoError(t, err)
+		require.NoError(t, m.View(t.Context(), func(tx ReadTx) error {
+			assert.ErrorContains(t, p.exhausted(tx, 0, p.rested()), want)
+			return nil
+		}))
+	}
+}

@@ -43,7 +43,7 @@ func ExampleFake() {
 	}
 	// Output:
 	// 10.1.0.2/30 <nil>
-	// range set 0 (10.1.0.1-10.1.0.2): no free address: all 1 are taken; release stale leases (GC) or widen the range
+	// range set 0 (10.1.0.1-10.1.0.2): no free address: all 1 that may be handed out are taken (1 kept back as gateway, excluded, network or broadcast address); release stale leases (GC) or widen the range
 	// 10.1.0.2 web/eth0
 	// allocate web/eth0
 	// allocate web/eth0

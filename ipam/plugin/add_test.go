@@ -225,7 +225,7 @@ func TestAddRefused(t *testing.T) {
 		requireCode(t, cni.CodeNotAvailable, n.do(t, cni.CommandStatus, "", config))
 		_, err := n.call(t, cni.CommandAdd, "b", config)
 		requireCode(t, cni.CodeNotAvailable, err)
-		assert.ErrorContains(t, err, "range set 1 (10.1.0.1-10.1.0.2): no free address: all 1 are taken")
+		assert.ErrorContains(t, err, "range set 1 (10.1.0.1-10.1.0.2): no free address: all 1 that may be handed out are taken (1 kept back as gateway, excluded, network or broadcast address);")
 		assert.Equal(t, []string{"10.1.0.2", "fd00::2"}, n.leases(t))
 	})
 }
