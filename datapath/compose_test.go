@@ -287,7 +287,8 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 				h.Collection = program(ebpf.CGroupSockAddr, ebpf.AttachCGroupInet6Connect, 1)
 			}), ext, "attach type CGroupInet6Connect", "entrypoint's attach type",
 		},
-		{"no extensions", nil, with(func(h *datapath.Hook) { h.Collection = nil }), datapath.Options{}, "no program extensions", "Features.Freplace"},
+		{"no extensions", nil, with(func(h *datapath.Hook) { h.Collection = nil }), datapath.Options{}, "no program extensions", "set Features.Freplace if it has, or bring the hook's collection"},
+		{"no extensions for a forced slot", nil, with(func(h *datapath.Hook) { h.Composition = datapath.Slot }), datapath.Options{}, "no program extensions", "set Features.Freplace if it has, or leave Composition at Auto"},
 		{
 			"a verdict that no extension returns", program(ebpf.CGroupSKB, ebpf.AttachCGroupInetIngress, 1),
 			with(func(h *datapath.Hook) { h.Collection, h.Proceed = nil, []int32{-1} }), ext, "proceeds with PROCEED(-1), which no program extension", "take it from Proceed",
@@ -411,6 +412,11 @@ func TestSlotsOfAProgramInAnArray(t *testing.T) {
 	spec.Maps["progs"].Contents = []ebpf.MapKV{{Key: uint32(0), Value: "entry"}}
 	_, err := datapath.NewPlan(spec, []datapath.Hook{hook(datapath.Pre, "a", nil)}, datapath.Options{Features: datapath.Features{Freplace: true}})
 	require.ErrorContains(t, err, `hook "acme/a" at entrypoint "entry": is a slot of a program that the map "progs" holds for tail calls`)
+	require.ErrorContains(t, err, "bring the hook's collection")
+	forced := hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))
+	forced.Composition = datapath.Slot
+	_, err = datapath.NewPlan(spec, []datapath.Hook{forced}, datapath.Options{Features: datapath.Features{Freplace: true}})
+	require.ErrorContains(t, err, "leave Composition at Auto")
 	_, err = datapath.NewPlan(spec, []datapath.Hook{hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))}, datapath.Options{})
 	require.NoError(t, err)
 }

@@ -42,10 +42,10 @@ func (p *Plan) Slots() []SlotInfo {
 // checkSlot finds out what the slot returns while it is empty.
 func (e *entrypoint) checkSlot(spec *ebpf.CollectionSpec, h *plannedHook, o Options) error {
 	if !o.Features.Freplace {
-		return &refusal{"is a slot, and the kernel has no program extensions", "set Features.Freplace if it has, or bring the hook's collection"}
+		return &refusal{"is a slot, and the kernel has no program extensions", "set Features.Freplace if it has, or " + h.toLink()}
 	}
 	if array := arrayWith(spec, e.name); array != "" {
-		return &refusal{fmt.Sprintf("is a slot of a program that the map %q holds for tail calls, and the kernel replaces no functions of such programs", array), "bring the hook's collection"}
+		return &refusal{fmt.Sprintf("is a slot of a program that the map %q holds for tail calls, and the kernel replaces no functions of such programs", array), h.toLink()}
 	}
 	for _, verdict := range h.Proceed {
 		if e.typ.clamp.apply(verdict) != verdict {
@@ -60,6 +60,14 @@ func (e *entrypoint) checkSlot(spec *ebpf.CollectionSpec, h *plannedHook, o Opti
 		h.empty = h.Proceed[0]
 	}
 	return nil
+}
+
+// toLink says how to have code linked in place of a slot.
+func (h *plannedHook) toLink() string {
+	if h.Collection != nil {
+		return "leave Composition at Auto"
+	}
+	return "bring the hook's collection"
 }
 
 // arrayWith returns the PROG_ARRAY that holds a program. The kernel lets no such program be extended
