@@ -34,13 +34,21 @@ type CycleError struct {
 }
 
 func (e *CycleError) Error() string {
-	var hooks, constraints []string
+	var hooks, sides, constraints []string
+	itself := len(e.Constraints) > 0
 	for _, id := range e.Hooks {
 		hooks = append(hooks, printable(id))
 	}
 	for _, c := range e.Constraints {
-		constraints = append(constraints, strconv.Quote(c.String()))
+		sides, constraints = append(sides, c.side()), append(constraints, strconv.Quote(c.String()))
+		itself = itself && c.ofItself()
 	}
-	return fmt.Sprintf("order %s hooks of entrypoint %q: %s cannot come before one another: drop at least one of %s",
-		e.Kind, e.Entrypoint, strings.Join(hooks, ", "), strings.Join(constraints, ", "))
+	what, drop := "cannot come before one another", "drop at least one of"
+	switch {
+	case itself:
+		what, drop = "is told to run "+strings.Join(sides, " and ")+" itself", "drop"
+	case len(hooks) == 1:
+		what = "cannot come before itself"
+	}
+	return fmt.Sprintf("order %s hooks of entrypoint %q: %s %s: %s %s", e.Kind, e.Entrypoint, strings.Join(hooks, ", "), what, drop, strings.Join(constraints, ", "))
 }

@@ -18,12 +18,18 @@ type Constraint struct {
 
 // String renders the constraint as "acme/count before other".
 func (c Constraint) String() string {
-	order := "before"
-	if c.After {
-		order = "after"
-	}
-	return c.Owner + "/" + c.Hook + " " + order + " " + c.Target
+	return c.Owner + "/" + c.Hook + " " + c.side() + " " + c.Target
 }
+
+func (c Constraint) side() string {
+	if c.After {
+		return "after"
+	}
+	return "before"
+}
+
+// ofItself tells whether the hook names itself.
+func (c Constraint) ofItself() bool { return c.Target == c.Owner+"/"+c.Hook }
 
 // order sorts hooks of one entrypoint and kind. The result is, of all orders that keep the constraints, the
 // first one when orders are compared hook by hook by priority, owner and name. It also returns the constraints

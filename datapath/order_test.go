@@ -142,8 +142,17 @@ func TestCycleErrorNamesTheWayOut(t *testing.T) {
 	_, _, errs := order(parseHooks("a/x >b", "b/x >a"))
 	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": a/x, b/x cannot come before one another: drop at least one of "a/x after b", "b/x after a"`)
 
+	_, _, errs = order(parseHooks("a/x >a/x", "b/y >a/x"))
+	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": a/x is told to run after itself: drop "a/x after a/x"`)
+
+	_, _, errs = order(parseHooks("a/x >a/x <a/x"))
+	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": a/x is told to run after and before itself: drop "a/x after a/x", "a/x before a/x"`)
+
+	_, _, errs = order(parseHooks("a/x >gone <gone"))
+	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": a/x cannot come before itself: drop at least one of "a/x after gone", "a/x before gone"`)
+
 	_, _, errs = order([]Hook{{Entrypoint: "entry", Kind: Pre, Owner: "\x1b[2J", Name: "x", Before: []string{"\x1b[2J/x"}}})
-	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": "\x1b[2J/x" cannot come before one another: drop at least one of "\x1b[2J/x before \x1b[2J/x"`)
+	require.EqualError(t, errors.Join(errs...), `order pre hooks of entrypoint "entry": "\x1b[2J/x" is told to run before itself: drop "\x1b[2J/x before \x1b[2J/x"`)
 }
 
 // A ladder has 2^n ways from its top to its foot; a search that follows each of them does not end.
