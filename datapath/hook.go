@@ -80,7 +80,8 @@ type Hook struct {
 
 	// Proceed are the verdicts of a pre or post hook after which the run goes on. None means the type's
 	// default: -1 for XDP and TC; 1 for the cgroup types and sk_lookup, and for linked hooks also -1, which a
-	// program extension could not return there.
+	// program extension could not return there. They replace the default: add -1 if code that returns it is
+	// to let the run go on still. With {2} alone it is a verdict like any other, and comes out as 4294967295.
 	Proceed []int32
 
 	// AfterTermination makes a post hook run also when a pre hook ended the run. Observers always do.
