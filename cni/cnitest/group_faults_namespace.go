@@ -58,7 +58,7 @@ func namespaceFaults() []kase {
 			CaseInfo: CaseInfo{
 				Name: "recycled-namespace", Rows: []int{49, 117}, Strength: Should,
 				About: "DEL leaves another container alone that CNI_NETNS leads to by now.",
-				Fix:   "make sure that the interface in the namespace is this attachment's, by its MAC address in prevResult, its peer or an alias, before it is deleted",
+				Fix:   "note the interface's MAC address (or index) at ADD, and compare it in DEL before anything is changed or deleted; take that of prevResult only where it has one",
 			},
 			profiles: inNamespaces(),
 			run:      recycledNamespace,
@@ -147,8 +147,8 @@ func hostNamespaceDel(p *probe) {
 	r := p.request("DEL", a)
 	r.env["CNI_NETNS"] = p.node.Path()
 	got := p.do(r)
-	if gone := with(p.gone(before), uplink); gone != "" {
-		p.broken("CNI_NETNS has become the host's own namespace; DEL (%s) takes from the host:\n%s", got, excerpt(gone))
+	if changed := p.changed(before, uplink); changed != "" {
+		p.broken("CNI_NETNS has become the host's own namespace; DEL (%s) changes the host:\n%s", got, excerpt(changed))
 	}
 }
 
@@ -159,9 +159,19 @@ func recycledNamespace(p *probe) {
 	p.vanish(a)
 	p.can(os.Symlink(other.ns.Path(), a.netns))
 	got := p.do(r)
-	if gone := with(p.gone(before, other), other.ns.name+":"); gone != "" {
-		p.broken("CNI_NETNS leads to the namespace of another container by now; DEL (%s) takes from it:\n%s", got, excerpt(gone))
+	if changed := p.changed(before, other.ns.name+":", other); changed != "" {
+		p.broken("CNI_NETNS leads to the namespace of another container by now; DEL (%s) changes it:\n%s", got, excerpt(changed))
 	}
+}
+
+// changed is how the lines that have the word differ from a look from before, if any is
+// gone or is another by now. What is only new is not meant.
+func (p *probe) changed(before State, word string, containers ...*attachment) string {
+	diff := with(before.Diff(p.look(containers...)), word)
+	if !strings.Contains("\n"+diff, "\n- ") {
+		return ""
+	}
+	return diff
 }
 
 // with keeps the lines that have the word.

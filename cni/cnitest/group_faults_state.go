@@ -210,12 +210,14 @@ func (p *probe) addWhenFull(m *mounts, dirs []string, a *attachment) {
 	if diff := p.await(func() string { return network.Diff(p.network(a)) }); diff != "" {
 		p.fault("the file system is full; ADD fails (%s), and there is (+ was left, - went with it):\n%s", got, excerpt(diff))
 	}
+	deleted := "DEL succeeded"
 	if got := p.del(a); !got.succeeded() {
+		deleted = "DEL failed, too"
 		p.fault("the file system is full, ADD failed, and DEL: %s", got)
 	}
 	if diff := before.Diff(p.names(m, dirs)); diff != "" {
-		p.fault("the file system is full; ADD failed, DEL succeeded, and there is (+ was left, - went with it):\n%s",
-			excerpt(strings.ReplaceAll(diff, p.stateDir(), Placeholder)))
+		p.fault("the file system is full; ADD failed, %s, and there is (+ was left, - went with it):\n%s",
+			deleted, excerpt(strings.ReplaceAll(diff, p.stateDir(), Placeholder)))
 	}
 }
 
