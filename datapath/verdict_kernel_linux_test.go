@@ -183,3 +183,18 @@ func (tc *verdictCase) checkCounters(t *testing.T, plan *datapath.Plan, collecti
 	}
 	assert.Equal(t, want, counters)
 }
+
+// Verdicts in Proceed take the place of the default: -1 ends the run then, unless it is among them.
+func TestProceedReplacesTheDefault(t *testing.T) {
+	testenv.BPF(t)
+	for _, tc := range []struct {
+		proceed []int32
+		want    int32
+	}{{nil, 3}, {[]int32{2}, -1}, {[]int32{-1, 2}, 3}} {
+		h := hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1))
+		h.Proceed = tc.proceed
+		plan, err := datapath.NewPlan(program(ebpf.XDP, 0, 3), []datapath.Hook{h}, datapath.Options{})
+		require.NoError(t, err)
+		assert.Equal(t, tc.want, datapathtest.Run(t, datapathtest.Load(t, plan.Build()).Programs["entry"], make([]byte, 60)).Verdict, "%v", tc.proceed)
+	}
+}
