@@ -15,7 +15,7 @@ type part struct {
 	why         string
 	fixed       bool // the composition is not ours to change
 	large       bool // called only because of its size
-	follows     bool // the original is the end of main, and nothing waits for it
+	follows     bool // the original is the end of main, with nothing after it
 	kind        Kind // none for the original
 	symbol      string
 }
@@ -84,7 +84,7 @@ func (h *plannedHook) propose(limit int) error {
 	case h.fragment.entrySize > limit:
 		h.composition, h.large, h.why = Called, true, fmt.Sprintf("%d instructions are more than the %d that are pasted", h.fragment.entrySize, limit)
 	default:
-		h.composition, h.why = Pasted, plural(h.fragment.entrySize, "instruction")
+		h.composition, h.why = Pasted, smallEnough(h.fragment.entrySize, limit)
 	}
 	return nil
 }
@@ -97,13 +97,13 @@ func (e *entrypoint) proposeOriginal(o Options) {
 	case o.CallOriginal:
 		original.composition, original.fixed, original.why = Called, true, "as asked"
 	case onlyPre && !original.fragment.unwritten:
-		original.composition, original.follows, original.why = Pasted, true, "nothing waits for it"
+		original.composition, original.follows, original.why = Pasted, true, "the last to run: there is no post hook or observer"
 	case original.fragment.unpastable != "":
 		original.composition, original.why = Called, original.fragment.unpastable
 	case original.fragment.entrySize > maxPasted/2:
 		original.composition, original.large, original.why = Called, true, fmt.Sprintf("%d instructions are too many to paste", original.fragment.entrySize)
 	default:
-		original.composition, original.why = Pasted, plural(original.fragment.entrySize, "instruction")
+		original.composition, original.why = Pasted, smallEnough(original.fragment.entrySize, maxPasted/2)
 	}
 }
 
@@ -225,9 +225,6 @@ func (e *entrypoint) live(kind Kind) []asm.Register {
 // calls.
 func (f *fragment) leaves(registers int) bool { return registers <= 4-f.savedRegisters }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
+func smallEnough(size, limit int) string {
+	return fmt.Sprintf("small enough to paste (%d of %d instructions)", size, limit)
 }

@@ -30,10 +30,10 @@ func Example() {
 	fmt.Print(plan)
 	// Output:
 	// xdp (XDP)
-	//   pre       zeta/count   pasted  2 instructions  PROCEED(-1) goes on, others end the run
-	//   pre       acme/filter  pasted  2 instructions  PROCEED(-1) goes on, others end the run
-	//   original  xdp          pasted  2 instructions
-	//   observer  zeta/trace   pasted  2 instructions  runs always; its verdict is ignored
+	//   pre       zeta/count   pasted  small enough to paste (2 of 512 instructions)   PROCEED(-1) goes on, others end the run
+	//   pre       acme/filter  pasted  small enough to paste (2 of 512 instructions)   PROCEED(-1) goes on, others end the run
+	//   original  xdp          pasted  small enough to paste (2 of 4096 instructions)
+	//   observer  zeta/trace   pasted  small enough to paste (2 of 512 instructions)   runs always; its verdict is ignored
 }
 
 // Hooks that contradict each other are an error that names them, and nobody else.
