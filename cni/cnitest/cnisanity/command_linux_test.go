@@ -237,7 +237,7 @@ func TestDirectoriesOfThePlugin(t *testing.T) {
 		require.NoError(t, os.MkdirAll(filepath.Dir(here.path(file)), 0o755))
 		require.NoError(t, os.WriteFile(here.path(file), nil, 0o644))
 	}
-	args := []string{"-plugin", "needy", "-conf", "needy.conf", "-profile", "ipam", "-run", "^version/answer$"}
+	args := []string{"-plugin", "./needy", "-conf", "needy.conf", "-profile", "ipam", "-run", "^version/answer$"}
 	got := here.run(t, nil, append(args, "-dir", "state")...)
 	require.Equal(t, kept, got.status)
 	require.FileExists(t, here.path("state/old"))
@@ -257,7 +257,7 @@ func TestDirectoriesOfThePlugin(t *testing.T) {
 func TestConfigurationReadOnce(t *testing.T) {
 	here := install(t, nil)
 	const conf = `{"name": "net", "type": "cnikit-ipam", "ipam": {"type": "cnikit-ipam", "subnet": "10.88.0.0/24", "dataDir": "{{dir}}"}}`
-	args := []string{"-plugin", "cnikit-ipam", "-run", "^version/answer$", "-conf"}
+	args := []string{"-plugin", "./cnikit-ipam", "-run", "^version/answer$", "-conf"}
 	for name, c := range map[string]struct {
 		file   string
 		change func(*exec.Cmd)

@@ -77,7 +77,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 }
 
 func (o *options) register(flags *flag.FlagSet) {
-	flags.StringVar(&o.plugin, "plugin", "", "`path` of the executable; a name alone is looked for in -path, $CNI_PATH and /opt/cni/bin")
+	flags.StringVar(&o.plugin, "plugin", "", "`path` of the executable; a name alone is looked for in -path, $CNI_PATH and /opt/cni/bin, not in the working directory")
 	flags.StringVar(&o.conf, "conf", "", "`file` with a plugin object, or a list in which the plugin is, - is standard input; not needed for well-known types")
 	flags.StringVar(&o.typ, "type", "", "type of the plugin, if it is not the `name` of the executable")
 	flags.StringVar(&o.profile, "profile", "", "`kind` of plugin: interface, chained, ipam or meta; default: what is known of the type, else interface")
@@ -97,7 +97,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.junit, "junit", "", "write the report for CI systems to the `file`; - is standard output, instead of the report for people")
 	flags.BoolVar(&o.strict, "strict", false, "let a broken rule that should be kept count as one that must")
 	flags.BoolVar(&o.verbose, "v", false, "tell of every case; with -list, of every rule")
-	flags.BoolVar(&o.plain, "no-color", false, "no colors and no moving line; the default when no terminal is there")
+	flags.BoolVar(&o.plain, "no-color", false, "no colors, and a line of progress every few seconds instead of one that moves; the default when no terminal is there")
 }
 
 func (o *options) check() error {

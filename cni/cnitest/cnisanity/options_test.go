@@ -75,6 +75,7 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, kept, status)
 	require.Empty(t, stdout)
 	require.Contains(t, stderr, "Usage: cnisanity -plugin PATH")
+	require.Contains(t, stderr, "a line of progress every few seconds", "-no-color silences nothing")
 	for _, known := range cnitest.KnownTypes() {
 		require.Contains(t, stderr, known)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,38 +60,6 @@ func (o *options) target() (*target, error) {
 	return t, nil
 }
 
-// executable finds the file, and says what is wrong with it.
-func (o *options) executable() (string, error) {
-	path, info, err := o.find()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("flag -plugin: %s: there is no such file", o.plugin)
-	case err != nil:
-		return "", fmt.Errorf("flag -plugin: %w", err)
-	case info.IsDir():
-		return "", fmt.Errorf("flag -plugin: %s is a directory; name the executable in it", path)
-	case info.Mode()&0o111 == 0:
-		return "", fmt.Errorf("flag -plugin: %s is not executable; chmod +x %s", path, path)
-	}
-	return filepath.Abs(path)
-}
-
-// find looks for a name alone where runtimes look.
-func (o *options) find() (string, os.FileInfo, error) {
-	info, err := os.Stat(o.plugin)
-	if err == nil || strings.ContainsRune(o.plugin, filepath.Separator) {
-		return o.plugin, info, err
-	}
-	dirs := append(slices.Clone(o.path), filepath.SplitList(os.Getenv("CNI_PATH"))...)
-	for _, dir := range append(dirs, "/opt/cni/bin", "/usr/lib/cni", "/usr/libexec/cni") {
-		path := filepath.Join(dir, o.plugin)
-		if info, err := os.Stat(path); err == nil {
-			return path, info, nil
-		}
-	}
-	return o.plugin, nil, err
-}
-
 // configure reads the configuration, or takes that of a well-known type.
 func (t *target) configure(o *options) error {
 	if o.conf == "" {
@@ -142,18 +109,25 @@ func (t *target) delegate() string {
 	return builtinIPAM
 }
 
-// example says how to go on with a type that has no default.
+// example says how to go on with a type that has no default. There is no cniVersion in it,
+// so that the newest is examined.
 func (t *target) example() string {
-	return fmt.Sprintf(`write one, such as
+	return fmt.Sprintf(`write one. For a plugin that makes the container's interface:
 
   cat > %[1]s.conf <<'EOF'
-  {"cniVersion": "1.0.0", "name": "test", "type": %[2]q, "ipam": {"type": "host-local", "subnet": "10.88.0.0/24", "dataDir": "{{dir}}"}}
+  {"name": "test", "type": %[2]q, "ipam": {"type": "host-local", "subnet": "10.88.0.0/24", "dataDir": "{{dir}}"}}
   EOF
   cnisanity -plugin %[3]s -conf %[1]s.conf
 
-with -profile chained, ipam or meta if it does not make the container's interface itself;
-{{dir}} becomes a fresh directory for each case. For a well-known plugin under another
-file name, say which: -type bridge`, t.Plugin, t.Plugin, t.executable)
+For one that changes what others made, and in the same way with -profile ipam or meta:
+
+  cat > %[1]s.conf <<'EOF'
+  {"name": "test", "type": %[2]q}
+  EOF
+  cnisanity -plugin %[3]s -conf %[1]s.conf -profile chained
+
+Add the keys that the plugin wants; {{dir}} in them becomes a fresh directory for each case.
+For a well-known plugin under another file name, say which: -type bridge`, t.Plugin, t.Plugin, t.executable)
 }
 
 // typeIn is the type under which a configuration has the plugin: that of its file, else

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -114,4 +117,44 @@ func TestNeededIsWhereThingsReallyAre(t *testing.T) {
 	require.NoError(t, os.Symlink(filepath.Join(ipam, "ipam"), filepath.Join(dir, "host-local")))
 	got := targetOf(t, "-plugin", filepath.Join(dir, "bridge"), "-share", "/run/daemon")
 	require.Subset(t, got.needed(), []string{dir, behind, ipam, "/run/daemon", os.TempDir()})
+}
+
+// TestSuggestedConfigurations are what they are said to be: any version, and one for
+// chained plugins, which need no addresses.
+func TestSuggestedConfigurations(t *testing.T) {
+	dir := programs(t, "mine")
+	t.Chdir(t.TempDir())
+	o, err := parseOptions([]string{"-plugin", filepath.Join(dir, "mine")}, nil)
+	require.NoError(t, err)
+	_, err = o.target()
+	require.ErrorIs(t, err, cnitest.ErrNoDefault)
+	suggested := regexp.MustCompile(`(?m)^  (\{.*\})$`).FindAllStringSubmatch(err.Error(), -1)
+	commands := regexp.MustCompile(`(?m)^  (cnisanity -.*)$`).FindAllStringSubmatch(err.Error(), -1)
+	require.Len(t, suggested, 2, err)
+	require.Len(t, commands, 2, err)
+	for i, profile := range []cnitest.Profile{cnitest.ProfileInterface, cnitest.ProfileChained} {
+		require.NoError(t, os.WriteFile("mine.conf", []byte(suggested[i][1]), 0o644))
+		got := targetOf(t, strings.Fields(commands[i][1])[1:]...)
+		require.Equal(t, profile, cmp.Or(got.Profile, cnitest.ProfileInterface))
+		config := string(got.Config)
+		require.NotContains(t, config, "cniVersion", "STATUS and GC are there since 1.1.0")
+		require.Equal(t, profile == cnitest.ProfileInterface, strings.Contains(config, "ipam"))
+	}
+	require.ErrorContains(t, err, cnitest.Placeholder)
+}
+
+// TestNameAlone is no path: what has the name in the working directory is not meant.
+func TestNameAlone(t *testing.T) {
+	t.Chdir(programs(t, "bridge"))
+	require.NoError(t, os.Mkdir("macvlan", 0o755))
+	empty, dir := t.TempDir(), programs(t, "bridge", "macvlan")
+	t.Setenv("CNI_PATH", empty)
+	for _, name := range []string{"bridge", "macvlan"} {
+		require.Equal(t, filepath.Join(dir, name), targetOf(t, "-plugin", name, "-path", dir).executable)
+	}
+	o, err := parseOptions([]string{"-plugin", "bridge", "-path", empty}, nil)
+	require.NoError(t, err)
+	_, err = o.target()
+	require.EqualError(t, err, "flag -plugin: bridge: there is no such file in "+empty+", "+empty+
+		", /opt/cni/bin, /usr/lib/cni, /usr/libexec/cni; for the one in the working directory write ./bridge")
 }
