@@ -40,23 +40,33 @@ func readEnvelope(inv Invocation) (envelope, error) {
 
 // attachments reads the list of a GC request under both of its names and joins
 // them, so that nothing that either lists is taken for stale. A request without
-// any list is refused, for it would mean that everything is. A null is an empty
-// list, as libcni sends it for one; package chain sends [].
+// any list is refused, for it would mean that everything is. null is no list, unless
+// both are null: libcni 1.2.3 and later write both names, and null for a slice that is
+// nil, which runtimes give where nothing is attached. Package chain sends [].
 func (f *fields) attachments() []Attachment {
 	var all []Attachment
-	found := false
+	var nulls []string
+	lists := 0
 	for _, key := range []string{"cni.dev/valid-attachments", "cni.dev/attachments"} {
-		_, ok := f.members[key]
-		found = found || ok
+		switch value, ok := f.members[key]; {
+		case string(value) == "null":
+			nulls = append(nulls, key)
+		case ok:
+			lists++
+		}
 		for _, a := range readList(f, key, (*fields).attachment) {
 			if !slices.Contains(all, a) {
 				all = append(all, a)
 			}
 		}
 	}
-	if !found {
-		f.fail("cni.dev/valid-attachments", "is missing, and without it every attachment would be stale; "+
-			"list the valid attachments, [] if there is none")
+	const fix = "and without one every attachment would be stale; list the valid attachments, [] if there is none"
+	switch {
+	case lists > 0 || len(nulls) == 2:
+	case len(nulls) == 1:
+		f.fail(nulls[0], "is null, which is no list, %s", fix)
+	default:
+		f.fail("cni.dev/valid-attachments", "is missing, %s", fix)
 	}
 	return all
 }

@@ -254,16 +254,20 @@ func TestHandlerGC(t *testing.T) {
 		want    []cni.Attachment
 		refused string
 	}{
-		"the key of the specification":        {`"cni.dev/valid-attachments":[` + a + `,` + b + `]`, []cni.Attachment{attachmentA, attachmentB}, ""},
-		"the key of 1.1.0":                    {`"cni.dev/attachments":[` + a + `]`, []cni.Attachment{attachmentA}, ""},
-		"both, joined":                        {`"cni.dev/attachments":[` + a + `],"cni.dev/valid-attachments":[` + b + `,` + a + `]`, []cni.Attachment{attachmentB, attachmentA}, ""},
-		"empty: everything is stale":          {`"cni.dev/valid-attachments":[]`, nil, ""},
-		"null is what libcni sends for empty": {`"cni.dev/valid-attachments":null`, nil, ""},
-		"no list is no empty list":            {`"x":1`, nil, "cni.dev/valid-attachments: is missing"},
-		"no list type":                        {`"cni.dev/valid-attachments":{}`, nil, "cni.dev/valid-attachments: is {}, want a list"},
-		"an entry without container":          {`"cni.dev/attachments":[{"ifname":"eth0"}]`, nil, "cni.dev/attachments[0].containerID: is missing"},
-		"an entry without interface":          {`"cni.dev/attachments":[{"containerID":"a"}]`, nil, "cni.dev/attachments[0].ifname: is missing"},
-		"a null entry":                        {`"cni.dev/attachments":[null]`, nil, "cni.dev/attachments[0]: is null"},
+		"the key of the specification":      {`"cni.dev/valid-attachments":[` + a + `,` + b + `]`, []cni.Attachment{attachmentA, attachmentB}, ""},
+		"the key of 1.1.0":                  {`"cni.dev/attachments":[` + a + `]`, []cni.Attachment{attachmentA}, ""},
+		"both, joined":                      {`"cni.dev/attachments":[` + a + `],"cni.dev/valid-attachments":[` + b + `,` + a + `]`, []cni.Attachment{attachmentB, attachmentA}, ""},
+		"empty: everything is stale":        {`"cni.dev/valid-attachments":[]`, nil, ""},
+		"null twice is libcni's empty list": {`"cni.dev/valid-attachments":null,"cni.dev/attachments":null`, nil, ""},
+		"null once is no empty list":        {`"cni.dev/valid-attachments":null`, nil, "cni.dev/valid-attachments: is null, which is no list, and without one every attachment would be stale; list the valid"},
+		"null under the key of 1.1.0":       {`"cni.dev/attachments":null`, nil, "cni.dev/attachments: is null"},
+		"null beside a list":                {`"cni.dev/valid-attachments":null,"cni.dev/attachments":[` + a + `]`, []cni.Attachment{attachmentA}, ""},
+		"null beside an empty list":         {`"cni.dev/valid-attachments":[],"cni.dev/attachments":null`, nil, ""},
+		"no list is no empty list":          {`"x":1`, nil, "cni.dev/valid-attachments: is missing, and without one every attachment would be stale; list the valid attachments, [] if there is none"},
+		"no list type":                      {`"cni.dev/valid-attachments":{}`, nil, "cni.dev/valid-attachments: is {}, want a list"},
+		"an entry without container":        {`"cni.dev/attachments":[{"ifname":"eth0"}]`, nil, "cni.dev/attachments[0].containerID: is missing"},
+		"an entry without interface":        {`"cni.dev/attachments":[{"containerID":"a"}]`, nil, "cni.dev/attachments[0].ifname: is missing"},
+		"a null entry":                      {`"cni.dev/attachments":[null]`, nil, "cni.dev/attachments[0]: is null"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := false

@@ -126,6 +126,7 @@ func stdins() map[string]string {
 		"without a type":               `{%s"name":"lan","cni.dev/valid-attachments":[]%s}`,
 		"without attachments":          `{%s"name":"lan"%s}`,
 		"with null for attachments":    `{%s"name":"lan","cni.dev/valid-attachments":null%s}`,
+		"with two nulls":               `{%s"name":"lan","cni.dev/valid-attachments":null,"cni.dev/attachments":null%s}`,
 		"with bad attachments":         `{%s"name":"lan","cni.dev/valid-attachments":[{"containerID":1}]%s}`,
 		"with attachments":             `{%s"name":"lan","cni.dev/valid-attachments":[{"containerID":"a","ifname":"b"}]%s}`,
 		"with unknown members":         network + `,"x":{"y":9007199254740993}}`,

@@ -38,6 +38,8 @@ var invocations = []call{
 	{name: "GC, all valid", command: cni.CommandGC, more: fmt.Sprintf(valid, `[{"containerID":"a","ifname":"eth0"}]`)},
 	{name: "GC, none valid", command: cni.CommandGC, more: fmt.Sprintf(valid, `[]`)},
 	{name: "GC without a list", command: cni.CommandGC},
+	{name: "GC with null for a list", command: cni.CommandGC, more: `"cni.dev/valid-attachments":null`},
+	{name: "GC with null under both names", command: cni.CommandGC, more: fmt.Sprintf(valid, `null`)},
 	{name: "STATUS", command: cni.CommandStatus},
 }
 
