@@ -365,6 +365,13 @@ func TestTooMuchStack(t *testing.T) {
 		_, err := datapath.NewPlan(program(ebpf.XDP, 0, 2), tc.hooks, datapath.Options{Features: datapath.Features{SmallFrames: tc.small}})
 		require.EqualError(t, err, "plan hooks: "+tc.want)
 	}
+	features, err := datapath.KernelFeatures("6.18.44")
+	require.NoError(t, err)
+	hooks := []datapath.Hook{forced("a", datapath.Called, 496)}
+	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks, datapath.Options{})
+	require.ErrorContains(t, err, "if the kernel is 6.9 or newer, set Options.Features by KernelFeatures")
+	_, err = datapath.NewPlan(program(ebpf.XDP, 0, 2), hooks, datapath.Options{Features: features})
+	require.NoError(t, err, "the way out")
 }
 
 // A type that cannot deny has slots that proceed while they are empty: the original and the other hooks run.
