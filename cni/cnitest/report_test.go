@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -217,3 +218,44 @@ var errFull = errors.New("disk is full")
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }
+
+// TestRaceAgain: the seed does not repeat a race, and the report does not say that it
+// does.
+func TestRaceAgain(t *testing.T) {
+	const hint = "no seed repeats a race: run it several times\n"
+	r := brokenReport()
+	var out bytes.Buffer
+	require.NoError(t, r.WriteText(&out, cnitest.TextOptions{}))
+	require.NotContains(t, out.String(), hint)
+	for i := range r.Outcomes {
+		if r.Outcomes[i].Verdict == cnitest.Broken {
+			r.Outcomes[i].Group, r.Outcomes[i].Name = "concurrency", "storm"
+		}
+	}
+	require.NoError(t, r.WriteText(&out, cnitest.TextOptions{Command: "cnisanity -plugin ./sample"}))
+	require.Contains(t, out.String(), "one case again: cnisanity -plugin ./sample -run '^concurrency/storm$' -seed 42\n"+hint)
+}
+
+// TestReportShortensDocuments, which have no spaces to break them at, but not for those who
+// want everything.
+func TestReportShortensDocuments(t *testing.T) {
+	document := `{"ips":["` + strings.Repeat("é", 300) + `"]}`
+	for _, verdict := range []cnitest.Verdict{cnitest.Broken, cnitest.Skipped} {
+		r := brokenReport()
+		r.Outcomes = r.Outcomes[3:4]
+		r.Outcomes[0].Verdict, r.Outcomes[0].Reason = verdict, "ADD failed: "+document
+		r.Outcomes[0].Seen = "the result: " + document + "\n  + node: " + document
+		write := func(verbose bool) string {
+			var out bytes.Buffer
+			require.NoError(t, r.WriteText(&out, cnitest.TextOptions{Verbose: verbose}))
+			return out.String()
+		}
+		require.Contains(t, write(true), " "+document+"\n")
+		for line := range strings.Lines(write(false)) {
+			if !strings.Contains(line, "+ node: ") { // a line of a comparison is one
+				require.LessOrEqual(t, utf8.RuneCountInString(line), 101, line)
+			}
+		}
+		require.Contains(t, write(false), "é…\n")
+	}
+}

@@ -8,14 +8,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 )
 
 // TextOptions are for [Report.WriteText]. The zero value is what a file or a log wants.
 type TextOptions struct {
 	Color   bool   // mark what matters, for a terminal
-	Verbose bool   // tell of every case, and list every skipped one
+	Verbose bool   // tell of every case, list every skipped one, and shorten no line
 	Command string // the command line that a case can be run again with, to which -run and -seed are added; "": Options are named instead
 }
 
@@ -113,7 +111,7 @@ func (t *text) finding(o Outcome) {
 	if o.Verdict == FailedToRun {
 		t.prose("why", o.Reason)
 	} else {
-		t.lines("seen", o.Seen)
+		t.lines("seen", t.shortened(o.Seen))
 		t.prose("fix", o.Fix)
 	}
 }
@@ -125,6 +123,14 @@ func (t *text) again(o Outcome) string {
 		return fmt.Sprintf("cnitest.Options{Run: %q, Seed: %d}", run, t.report.Seed)
 	}
 	return fmt.Sprintf("%s -run '%s' -seed %d", t.o.Command, run, t.report.Seed)
+}
+
+// raced adds to a command that repeats a case what it cannot repeat.
+func (c CaseInfo) raced(command string) string {
+	if c.Group != "concurrency" {
+		return command
+	}
+	return command + "\nno seed repeats a race: run it several times"
 }
 
 // namedSkips is how many skipped cases are named for one reason, if not all are.
@@ -150,7 +156,7 @@ func (t *text) skips() {
 	slices.SortStableFunc(reasons, func(a, b string) int { return len(cases[b]) - len(cases[a]) })
 	for _, reason := range reasons {
 		ids := cases[reason]
-		t.prose(fmt.Sprintf("%4d", len(ids)), reason)
+		t.prose(fmt.Sprintf("%4d", len(ids)), t.shortened(reason))
 		if more := len(ids) - namedSkips; more > 1 && !t.o.Verbose {
 			ids = append(slices.Clone(ids[:namedSkips]), fmt.Sprintf("and %d more", more))
 		}
@@ -175,69 +181,12 @@ func (t *text) tail() {
 	for _, v := range []Verdict{Broken, Warned, FailedToRun} {
 		for _, o := range t.report.Outcomes {
 			if o.Verdict == v {
-				fmt.Fprintf(t, "one case again: %s\n", printable(t.again(o)))
+				fmt.Fprintf(t, "one case again: %s\n", o.raced(printable(t.again(o))))
 				return
 			}
 		}
 	}
 	fmt.Fprintf(t, "seed %d\n", t.report.Seed)
-}
-
-// Where a text begins and ends.
-const (
-	textIndent = 8
-	textWidth  = 100
-)
-
-// prose writes a text, broken into lines between words.
-func (t *text) prose(label, s string) {
-	t.lines(label, strings.Join(strings.Fields(s), " "))
-}
-
-// lines writes a text line by line. Long ones are broken between words, but those of a
-// comparison, which begin with white space, are left as they are.
-func (t *text) lines(label, s string) {
-	for line := range strings.SplitSeq(strings.TrimRight(printable(s), "\n"), "\n") {
-		pieces := []string{line}
-		if strings.TrimLeft(line, " \t") == line {
-			pieces = folded(line, textWidth-textIndent)
-		}
-		for _, piece := range pieces {
-			fmt.Fprintln(t, strings.TrimRight(fmt.Sprintf("  %-*s%s", textIndent-2, label, t.change(piece)), " "))
-			label = ""
-		}
-	}
-}
-
-// change paints a line of a comparison.
-func (t *text) change(line string) string {
-	switch trimmed := strings.TrimLeft(line, " \t"); {
-	case trimmed == line:
-		return line
-	case strings.HasPrefix(trimmed, "+ "):
-		return t.paint("32", line)
-	case strings.HasPrefix(trimmed, "- "):
-		return t.paint("31", line)
-	}
-	return line
-}
-
-// folded is a line broken between words. A word that is longer stays whole.
-func folded(line string, width int) []string {
-	var lines []string
-	current := ""
-	for word := range strings.SplitSeq(line, " ") {
-		if current != "" && utf8.RuneCountInString(current)+1+utf8.RuneCountInString(word) > width {
-			lines = append(lines, current)
-			current = word
-			continue
-		}
-		if current != "" {
-			current += " "
-		}
-		current += word
-	}
-	return append(lines, current)
 }
 
 func (t *text) bold(s string) string { return t.paint("1", s) }
@@ -261,14 +210,4 @@ func (t *text) paint(code, s string) string {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-// printable replaces what a terminal would obey: a plugin may print anything.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return utf8.RuneError
-	}, s)
 }

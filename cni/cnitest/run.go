@@ -96,11 +96,11 @@ func (o Outcome) tell(t *testing.T, seed uint64) {
 	t.Helper()
 	switch o.Verdict {
 	case Broken:
-		t.Errorf("%s %s be kept: %s\nseen: %s\nfix: %s\n%s", rulesText(o.Rows), o.Strength, o.About, o.Seen, o.Fix, again(t.Name(), seed))
+		t.Errorf("%s %s be kept: %s\nseen: %s\nfix: %s\n%s", rulesText(o.Rows), o.Strength, o.About, o.Seen, o.Fix, o.raced(again(t.Name(), seed)))
 	case Warned:
 		t.Logf("warning: %s %s be kept: %s\nseen: %s\nfix: %s", rulesText(o.Rows), o.Strength, o.About, o.Seen, o.Fix)
 	case FailedToRun:
-		t.Errorf("the case could not be run: %s\n%s", o.Reason, again(t.Name(), seed))
+		t.Errorf("the case could not be run: %s\n%s", o.Reason, o.raced(again(t.Name(), seed)))
 	case Skipped:
 		t.Skip(o.Reason)
 	case Kept:

@@ -2,8 +2,10 @@ package cnitest_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +15,7 @@ import (
 	"github.com/cnikit/cnikit/internal/testenv"
 )
 
-// runVariable has the test binary run what shall fail: "strict" or "lenient".
+// runVariable has the test binary run what shall fail: "strict", "lenient" or "racing".
 const runVariable = "CNITEST_RUN"
 
 // flawed breaks version/echo, which must be kept, and version/known, which should.
@@ -26,12 +28,27 @@ func flawed() cni.Handler {
 	}}
 }
 
+// losing fails at its first ADD, as if it had lost a race.
+func losing() cni.Handler {
+	var calls atomic.Int32
+	return handler{passing(), func(inv cni.Invocation, out []byte, err error) ([]byte, error) {
+		if inv.Command == cni.CommandAdd && calls.Add(1) == 1 {
+			return nil, errors.New("the other was faster")
+		}
+		return out, err
+	}}
+}
+
 // TestRun runs itself with a flawed plugin, and looks at what the test says.
 func TestRun(t *testing.T) {
 	if mode := os.Getenv(runVariable); mode != "" {
+		run, plugin := "^version/", flawed()
+		if mode == "racing" {
+			run, plugin = "^concurrency/add$", losing()
+		}
 		cnitest.Run(t, cnitest.Target{
-			Config: []byte(`{"name": "net", "type": "passing"}`), Profile: cnitest.ProfileChained, Handler: flawed(),
-		}, cnitest.Options{Run: "^version/", Strict: mode == "strict"})
+			Config: []byte(`{"name": "net", "type": "passing"}`), Profile: cnitest.ProfileChained, Handler: plugin,
+		}, cnitest.Options{Run: run, Strict: mode == "strict"})
 		return
 	}
 	testenv.NetAdmin(t)
@@ -54,6 +71,12 @@ func TestRun(t *testing.T) {
 		out, err := runAgain(t, "lenient", "5", "^TestRun$/^version$/^known$")
 		require.NoError(t, err)
 		require.NotContains(t, out, "version/echo")
+	})
+	t.Run("a race", func(t *testing.T) {
+		out, err := runAgain(t, "racing", "5", "^TestRun$")
+		require.Error(t, err)
+		require.Contains(t, out, "/^add$'\n")
+		require.Contains(t, out, "no seed repeats a race: run it several times\n")
 	})
 	t.Run("bad seed", func(t *testing.T) {
 		out, err := runAgain(t, "lenient", "five", "^TestRun$")
