@@ -83,6 +83,9 @@ func readAttachment(entry json.RawMessage) (ipam.Owner, error) {
 			return o, fmt.Errorf(".%s: is missing", key)
 		}
 	}
+	if err := o.Validate(); err != nil { // no lease has such an owner
+		return o, fmt.Errorf(": %w", err)
+	}
 	return o, nil
 }
 

@@ -229,11 +229,12 @@ func TestAttachmentsThatAreNone(t *testing.T) {
 		`[{"containerId": "a", "ifname": "eth0"}]`:                `[0].containerId: is no key of an attachment` + fix,
 		`[{"containerID": "a", "ifname": "eth0", "netns": "/x"}]`: `[0].netns: is no key of an attachment` + fix,
 		`[{"containerID": "a", "ifname": 7}]`:                     `[0].ifname: is 7, want a string` + fix,
-		`["a"]`:                                                   `[0]: is "a", want an object` + fix,
-		`null`:                                                    `is no list; write [] if nothing is attached`,
-		`{"containerID": "a", "ifname": "eth0"}`:                  `is no list; write [] if nothing is attached`,
-		``:                                                        `is no list; write [] if nothing is attached`,
-		`[{"containerID": "a", "ifname": "eth0"}] []`:             `is no list; write [] if nothing is attached`,
+		`[{"containerID": "a", "ifname": "eth0 "}]`:               `[0]: invalid owner: ifname="eth0 " contains white space or control characters; use a name without them` + fix,
+		`["a"]`:                                  `[0]: is "a", want an object` + fix,
+		`null`:                                   `is no list; write [] if nothing is attached`,
+		`{"containerID": "a", "ifname": "eth0"}`: `is no list; write [] if nothing is attached`,
+		``:                                       `is no list; write [] if nothing is attached`,
+		`[{"containerID": "a", "ifname": "eth0"}] []`: `is no list; write [] if nothing is attached`,
 	} {
 		t.Run(content, func(t *testing.T) {
 			out, err := n.inspect(t, "-grace", "0", "-delete", "-attachments", n.list(t, content))
