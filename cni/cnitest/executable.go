@@ -52,7 +52,7 @@ func firstLine(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	line, _ := bufio.NewReaderSize(f, 256).ReadSlice('\n') // a longer one is cut off
 	return string(line), nil
 }

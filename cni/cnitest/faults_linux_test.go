@@ -1,18 +1,39 @@
 package cnitest_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/cnitest"
-	"github.com/cnikit/cnikit/cni/netif"
+	"github.com/cnikit/cnikit/internal/netns"
+	"github.com/cnikit/cnikit/internal/nl"
 	"github.com/cnikit/cnikit/internal/testenv"
 )
+
+// onInterface changes the container's interface.
+func onInterface(inv cni.Invocation, change func(*nl.Conn, netlink.Link) error) error {
+	ns, err := netns.Open(inv.NetNS)
+	if err != nil {
+		return err
+	}
+	conn, err := nl.OpenIn(ns)
+	if err != nil {
+		return errors.Join(err, ns.Close())
+	}
+	defer conn.Close()
+	link, err := conn.Link(inv.IfName)
+	if err == nil {
+		err = change(conn, link)
+	}
+	return errors.Join(err, ns.Close())
+}
 
 // aliasing sets the alias of the interface, and clears it in DEL whosever it is.
 func aliasing() cni.Handler {
@@ -21,12 +42,11 @@ func aliasing() cni.Handler {
 		if !changes || err != nil {
 			return out, err
 		}
-		pod, err := netif.Open(inv.NetNS)
-		if err != nil {
-			return out, nil
+		err = onInterface(inv, func(c *nl.Conn, link netlink.Link) error { return c.SetAlias(link, alias) })
+		if inv.Command == cni.CommandDel {
+			err = nil
 		}
-		defer pod.Close()
-		return out, pod.SetAlias(inv.IfName, alias)
+		return out, err
 	}}
 }
 

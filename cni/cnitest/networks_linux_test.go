@@ -1,16 +1,18 @@
 package cnitest_test
 
 import (
-	"net/netip"
+	"net"
 	"os"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
 	"github.com/cnikit/cnikit/cni"
 	"github.com/cnikit/cnikit/cni/cnitest"
-	"github.com/cnikit/cnikit/cni/netif"
+	"github.com/cnikit/cnikit/internal/nl"
 	"github.com/cnikit/cnikit/internal/testenv"
 )
 
@@ -23,12 +25,13 @@ func TestPrefixesAreThoseOfThePlugin(t *testing.T) {
 			if inv.Command != cni.CommandAdd || err != nil {
 				return out, err
 			}
-			pod, err := netif.Open(inv.NetNS)
-			if err != nil {
-				return nil, err
-			}
-			defer pod.Close()
-			return out, pod.AddRoutes(inv.IfName, netif.Route{Dst: netip.MustParsePrefix(dst), Via: netip.MustParseAddr("10.1.0.1")})
+			return out, onInterface(inv, func(c *nl.Conn, link netlink.Link) error {
+				_, to, err := net.ParseCIDR(dst)
+				if err != nil {
+					return err
+				}
+				return c.AddRoute(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: to, Gw: net.IPv4(10, 1, 0, 1), Flags: unix.RTNH_F_ONLINK})
+			})
 		}}, cnitest.Options{Run: "^check/changed-by-others$"})
 	}
 	for _, dst := range []string{"192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"} {
