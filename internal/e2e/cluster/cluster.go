@@ -38,6 +38,9 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{options: o}
 	if err := c.start(ctx); err != nil {
 		c.sayLogs()
+		if ctx.Err() != nil { // a command that this killed tells of a signal only
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+		}
 		return nil, errors.Join(fmt.Errorf("start cluster: %w", err), c.Close(context.WithoutCancel(ctx)))
 	}
 	return c, nil

@@ -3,9 +3,12 @@ package cluster_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,7 +67,11 @@ func TestStartCancelled(t *testing.T) {
 	var ids []string
 	go func() {
 		defer cancel()
-		for len(mentioned(t, dir+"/")) == 0 { // until a component runs
+		serves := func(file string) bool {
+			command, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline")) // it may be gone
+			return strings.Contains(string(command), "kube-apiserver")
+		}
+		for ctx.Err() == nil && !slices.ContainsFunc(mentioned(t, dir+"/"), serves) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		ids = clusters(t, dir)
@@ -74,6 +81,21 @@ func TestStartCancelled(t *testing.T) {
 	require.Len(t, ids, 1)
 	requireNothing(t, dir, ids, before)
 }
+
+// What it was doing when it was cancelled is a command that was killed, or something that
+// does not look at the context.
+func TestStartCancelledEarly(t *testing.T) {
+	set, dir, before := programs(t), newDir(t), look(t)
+	for after := range 10 {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Duration(5+10*after)*time.Millisecond, errTold)
+		_, err := cluster.Start(ctx, cluster.Options{Binaries: set, Nodes: one(), Dir: dir})
+		cancel()
+		require.ErrorIs(t, err, errTold)
+	}
+	requireNothing(t, dir, nil, before)
+}
+
+var errTold = errors.New("told to stop")
 
 func TestSweep(t *testing.T) {
 	t.Parallel()

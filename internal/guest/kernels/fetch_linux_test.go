@@ -200,7 +200,7 @@ func TestStoppedCommand(t *testing.T) {
 	cancel()
 	select {
 	case err := <-ended:
-		require.Error(t, err)
+		require.ErrorIs(t, err, context.Canceled)
 	case <-time.After(time.Minute):
 		t.Fatal("it waits for the process that holds the output")
 	}
