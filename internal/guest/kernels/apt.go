@@ -64,9 +64,6 @@ func command(ctx context.Context, dir, name string, args ...string) (string, err
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	cmd.WaitDelay = time.Second // apt's helpers hold its output a while longer
 	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return "", fmt.Errorf("%s: %w", name, context.Cause(ctx))
-		}
 		return "", fmt.Errorf("%s: %w\n%s", name, err, stderr.String())
 	}
 	return stdout.String(), nil

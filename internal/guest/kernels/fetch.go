@@ -47,7 +47,11 @@ func Fetch(ctx context.Context, dir string, names []string, from Source, log io.
 	if missing, err = missingLines(dir, names); err != nil || len(missing) == 0 {
 		return err // fetched by whom the lock was waited for
 	}
-	return fetchAll(ctx, dir, missing, from, log)
+	err = fetchAll(ctx, dir, missing, from, log)
+	if err != nil && ctx.Err() != nil { // a command that this killed tells of a signal only
+		return fmt.Errorf("fetch kernels: %w", context.Cause(ctx))
+	}
+	return err
 }
 
 // missingLines returns those of the lines, which must be known, that the cache lacks.

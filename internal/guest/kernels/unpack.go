@@ -36,9 +36,6 @@ func unpack(ctx context.Context, deb, dir string) error {
 	if waitErr := cmd.Wait(); waitErr != nil {
 		err = errors.Join(err, fmt.Errorf("%w\n%s", waitErr, stderr.String()))
 	}
-	if err != nil && ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
 	if err != nil {
 		return fmt.Errorf("unpack %s: %w", filepath.Base(deb), err)
 	}
@@ -135,9 +132,6 @@ func bareImage(ctx context.Context, file string) error {
 	cmd := exec.CommandContext(ctx, "xz", "--decompress", "--stdout", "--single-stream")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(payload), out, &stderr
 	if err := errors.Join(cmd.Run(), out.Close()); err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
 		return fmt.Errorf("unpack kernel image: %w\n%s", err, stderr.String())
 	}
 	return nil
