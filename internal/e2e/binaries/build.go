@@ -43,9 +43,6 @@ func (p part) build(ctx context.Context, repository, dir string, log io.Writer) 
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
 		return fmt.Errorf("go build: %w\n%s", err, strings.Join(output.tail, "\n"))
 	}
 	for _, alias := range p.aliases {

@@ -32,7 +32,12 @@ func Ensure(ctx context.Context, o Options) (*Set, error) {
 	return ensure(ctx, repository, parts, o)
 }
 
-func ensure(ctx context.Context, repository string, parts []part, o Options) (*Set, error) {
+func ensure(ctx context.Context, repository string, parts []part, o Options) (_ *Set, err error) {
+	defer func() {
+		if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err) // a command that this killed tells of a signal only
+		}
+	}()
 	dir, err := cacheDir(o.Dir, repository)
 	if err != nil {
 		return nil, err

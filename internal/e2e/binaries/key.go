@@ -45,9 +45,6 @@ func goVersion(ctx context.Context, module string) (string, error) {
 	env.Stderr = &stderr
 	out, err := env.Output()
 	if err != nil {
-		if ctx.Err() != nil {
-			return "", context.Cause(ctx)
-		}
 		return "", fmt.Errorf("%w\n%s", err, stderr.String())
 	}
 	return string(out), nil
