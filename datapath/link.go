@@ -13,7 +13,7 @@ import (
 type linker struct {
 	out    *ebpf.CollectionSpec
 	merged map[*ebpf.CollectionSpec]*merger
-	names  map[string]bool // of maps in the kernel, cut to its length
+	names  map[string]int // of maps in the kernel, cut to its length, with the number to try behind the next one like it
 
 	// kconfig has, by entrypoint, the collection whose kernel configuration its program reads; out for the entrypoint's own.
 	kconfig map[*ebpf.ProgramSpec]*ebpf.CollectionSpec
@@ -31,11 +31,11 @@ type singleMap struct {
 // collection share the maps of its entrypoints.
 func newLinker(out, of *ebpf.CollectionSpec) *linker {
 	l := &linker{
-		out: out, merged: map[*ebpf.CollectionSpec]*merger{}, names: map[string]bool{},
+		out: out, merged: map[*ebpf.CollectionSpec]*merger{}, names: map[string]int{},
 		kconfig: map[*ebpf.ProgramSpec]*ebpf.CollectionSpec{}, single: map[singleMap]string{},
 	}
 	for _, m := range out.Maps {
-		l.names[kernelName(m.Name)] = true
+		l.names[kernelName(m.Name)] = 2
 	}
 	self := l.merger(of, "")
 	for name := range out.Maps {

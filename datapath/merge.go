@@ -178,13 +178,14 @@ func (m *merger) freeName(name string) string {
 	if name == "" {
 		return ""
 	}
-	base := name
-	for n := 2; m.names[kernelName(name)]; n++ {
-		suffix := "_" + strconv.Itoa(n)
-		name = base[:min(len(base), maxKernelName-len(suffix))] + suffix
+	try := name
+	for m.names[kernelName(try)] > 0 {
+		suffix := "_" + strconv.Itoa(m.names[kernelName(name)])
+		m.names[kernelName(name)]++
+		try = name[:min(len(name), maxKernelName-len(suffix))] + suffix
 	}
-	m.names[kernelName(name)] = true
-	return name
+	m.names[kernelName(try)] = 2
+	return try
 }
 
 // maxKernelName is BPF_OBJ_NAME_LEN without the final zero.
