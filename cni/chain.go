@@ -187,11 +187,7 @@ func (c chained) undo(ctx context.Context, n int, inv Invocation, cause error) e
 			return err
 		}})
 	}
-	failed := *AsError(cause)
-	for _, problem := range rollBack(ctx, steps, inv.logger()) {
-		failed.addDetail(problem.Error())
-	}
-	return &failed
+	return rollBack(ctx, cause, steps, inv.logger())
 }
 
 func (c chained) name(i int) string { return fmt.Sprintf("plugin %d of %d", i+1, len(c)) }

@@ -62,11 +62,7 @@ func (d *Delegate) Add(ctx context.Context) (*Result, error) {
 	case d.fault() != nil || errors.Is(err, ErrPluginNotFound):
 		return nil, err // it did not run
 	}
-	failed := *AsError(err)
-	for _, problem := range rollBack(ctx, []undoStep{{"ADD of plugin " + d.plugin, d.Del}}, d.inv.logger()) {
-		failed.addDetail(problem.Error())
-	}
-	return nil, &failed
+	return nil, rollBack(ctx, err, []undoStep{{"ADD of plugin " + d.plugin, d.Del}}, d.inv.logger())
 }
 
 func (d *Delegate) add(ctx context.Context) (*Result, error) {

@@ -139,11 +139,7 @@ func (h handler[C]) add(ctx context.Context, r *Request[C]) ([]byte, error) {
 	if err == nil {
 		return out, nil
 	}
-	failed := *AsError(blameContext(ctx, err))
-	for _, problem := range rollBack(ctx, r.undo, r.Log) {
-		failed.addDetail(problem.Error())
-	}
-	return nil, &failed
+	return nil, rollBack(ctx, blameContext(ctx, err), r.undo, r.Log)
 }
 
 // blameContext gives an error without a code the one of a cancelled request, if it

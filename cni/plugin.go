@@ -47,7 +47,7 @@ type Plugin[C any] struct {
 //
 // The handler calls the plugin's functions on the goroutine that calls it. When
 // the context ends before an ADD is done, its undo steps run and the error has
-// [CodeTryAgain].
+// [CodeTryAgain], unless it has a code of its own.
 func (p Plugin[C]) Handler() Handler {
 	if len(p.Versions) == 0 {
 		p.Versions = SupportedVersions()

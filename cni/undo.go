@@ -24,29 +24,26 @@ type undoStep struct {
 	fn   func(context.Context) error
 }
 
-// undoContext is a context that outlives a cancelled request by the time given.
-func undoContext(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), limit)
-}
-
-// rollBack runs the steps, the last first, each with its own time: a step that is
-// slow, fails or panics does not keep the others from running. The problems are
-// returned and logged.
-func rollBack(ctx context.Context, steps []undoStep, log *slog.Logger) (problems []error) {
+// rollBack runs the steps of an ADD that failed, the last first, each with its own time:
+// a step that is slow, fails or panics does not keep the others from running. The error
+// is the cause with what could not be undone, which is also logged.
+func rollBack(ctx context.Context, cause error, steps []undoStep, log *slog.Logger) error {
+	failed := *AsError(cause)
 	end := time.Now().Add(undoTotal)
 	least := min(undoLeast, undoTotal/time.Duration(max(len(steps), 1)))
 	for later, step := range slices.Backward(steps) { // an index is the number of steps to come
 		limit := max(least, min(undoTime, time.Until(end)-time.Duration(later)*least))
 		if err := step.run(ctx, limit, log); err != nil {
-			problems = append(problems, fmt.Errorf("undo %s: %w", step.what, err))
+			failed.addDetail(fmt.Sprintf("undo %s: %v", step.what, err))
 			log.Error("undo failed", "step", step.what, "error", err)
 		}
 	}
-	return problems
+	return &failed
 }
 
+// run gives the step its time, also after the end of the request.
 func (s undoStep) run(ctx context.Context, limit time.Duration, log *slog.Logger) error {
-	ctx, cancel := undoContext(ctx, limit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
 	defer cancel()
 	return protect(log, func() error { return s.fn(ctx) })
 }
