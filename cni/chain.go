@@ -58,12 +58,13 @@ func (c chained) serve(ctx context.Context, inv Invocation) ([]byte, error) {
 	if inv.Command == CommandVersion {
 		return c.version(ctx, inv)
 	}
-	if _, err := readEnvelope(inv); err != nil { // each handler would say so
+	e, err := readEnvelope(inv)
+	if err != nil { // each handler would say so
 		return nil, err
 	}
 	switch inv.Command {
 	case CommandAdd:
-		return c.add(ctx, inv)
+		return c.add(ctx, inv, e.version)
 	case CommandDel:
 		return nil, c.all(ctx, inv, slices.Backward(c))
 	case CommandCheck:
@@ -126,12 +127,11 @@ func (c chained) all(ctx context.Context, inv Invocation, handlers iter.Seq2[int
 	return joinErrors(errs...)
 }
 
-func (c chained) add(ctx context.Context, inv Invocation) ([]byte, error) {
+func (c chained) add(ctx context.Context, inv Invocation, version string) ([]byte, error) {
 	config, err := readDocument(inv.Config)
 	if err != nil {
-		return nil, Errorf(CodeDecode, "read configuration from standard input: %w", err)
+		return nil, err
 	}
-	version := orOldest(config.text("cniVersion"))
 	var result json.RawMessage // of the last that succeeded
 	request := func() Invocation {
 		inv := inv
@@ -155,18 +155,10 @@ func (c chained) add(ctx context.Context, inv Invocation) ([]byte, error) {
 	return result, nil
 }
 
-// attach runs the ADD of one handler. Its result is in the version given. refused says
-// that the handler returned the error; else it panicked, or the chain cannot use what it
-// returned.
+// attach runs the ADD of one handler. Its result is in the version given. refused is that
+// of ask: of a result that the chain cannot use, the handler knows nothing.
 func attach(ctx context.Context, h Handler, inv Invocation, version string) (out []byte, refused bool, err error) {
-	err = protect(inv.logger(), func() (err error) {
-		out, err = h.Handle(ctx, inv)
-		refused = err != nil
-		return err
-	})
-	if err == nil {
-		err = checkDocument(out, inv.Command)
-	}
+	out, refused, err = ask(ctx, h, inv)
 	if err == nil {
 		out, err = sameVersion(out, version)
 	}
@@ -193,18 +185,25 @@ func (c chained) undo(ctx context.Context, n int, inv Invocation, cause error) e
 func (c chained) name(i int) string { return fmt.Sprintf("plugin %d of %d", i+1, len(c)) }
 
 // call runs a handler, which may be one that panics or answers with junk.
-func call(ctx context.Context, h Handler, inv Invocation) (out []byte, err error) {
+func call(ctx context.Context, h Handler, inv Invocation) ([]byte, error) {
+	out, _, err := ask(ctx, h, inv)
+	return out, err
+}
+
+// ask is call that tells of an error whether the handler refused, or is broken.
+func ask(ctx context.Context, h Handler, inv Invocation) (out []byte, refused bool, err error) {
 	err = protect(inv.logger(), func() (err error) {
 		out, err = h.Handle(ctx, inv)
+		refused = err != nil
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, refused, err
 	}
 	if inv.Command == "" {
-		return nil, nil
+		return nil, false, nil
 	}
-	return out, checkDocument(out, inv.Command)
+	return out, false, checkDocument(out, inv.Command)
 }
 
 // sameVersion returns a result as a document of the version: the same text if it is
