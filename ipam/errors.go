@@ -43,7 +43,7 @@ func (e *ExhaustedError) Error() string {
 	if e.Resting == 0 {
 		return head + fmt.Sprintf("all %s are taken%s; release stale leases (GC) or widen the range", e.size(), e.keptBack())
 	}
-	return head + fmt.Sprintf("of %s%s %d are taken and %d rest in quarantine, the first until %s; wait, release stale leases (GC) or widen the range",
+	return head + fmt.Sprintf("of %s%s, %d are taken and %d rest in quarantine, the first until %s; wait, release stale leases (GC) or widen the range",
 		e.size(), e.keptBack(), e.Size-min(e.Size, e.Resting), e.Resting, e.Next.Format(time.RFC3339))
 }
 

@@ -70,7 +70,7 @@ func TestQuarantine(t *testing.T) {
 		var full *ExhaustedError
 		require.ErrorAs(t, err, &full)
 		assert.Equal(t, []any{uint64(5), uint64(2), first.Add(time.Minute)}, []any{full.Size, full.Resting, full.Next})
-		assert.ErrorContains(t, err, "of 5 that may be handed out (1 kept back as gateway, excluded, network or broadcast address) 3 are taken and 2 rest in quarantine, the first until "+first.Add(time.Minute).Format(time.RFC3339)+";")
+		assert.ErrorContains(t, err, "of 5 that may be handed out (1 kept back as gateway, excluded, network or broadcast address), 3 are taken and 2 rest in quarantine, the first until "+first.Add(time.Minute).Format(time.RFC3339)+";")
 		require.ErrorAs(t, p.Status(t.Context()), &full)
 		assert.Equal(t, first.Add(time.Minute), full.Next)
 	})

@@ -58,4 +58,6 @@ func TestExhaustedKeepsBack(t *testing.T) {
 			return nil
 		}))
 	}
+	resting := &ExhaustedError{Set: 1, Size: 5, Resting: 2, Next: time.Unix(60, 0).UTC()}
+	assert.ErrorContains(t, resting, "of 5, 3 are taken and 2 rest in quarantine, the first until 1970-01-01T00:01:00Z;")
 }
