@@ -71,6 +71,7 @@ func addRules() []allocatorRule {
 		{"add/says what is fresh", dual(), checkFresh},
 		{"undo/frees what the call reserved", small(), checkUndo},
 		{"undo/keeps what the owner had", dual(), checkUndoNothing},
+		{"undo/leaves alone what another has by now", dual(), checkUndoOthers},
 	}
 }
 

@@ -192,6 +192,20 @@ func TestAllocatorCatchesEachFault(t *testing.T) {
 				return a.Pool.Release(ctx, leases[0].Owner)
 			}
 		},
+		"undo/leaves alone what another has by now": func(a *brokenAllocator) { // frees the addresses, whoever has them
+			a.undo = func(ctx context.Context, leases []ipam.Lease) error {
+				return a.store.Update(ctx, func(tx ipam.Tx) error {
+					var errs []error
+					for _, l := range leases {
+						if l.Fresh {
+							holder, _, err := tx.Get(l.Address.Addr())
+							errs = append(errs, err, tx.Release(l.Address.Addr(), holder))
+						}
+					}
+					return errors.Join(errs...)
+				})
+			}
+		},
 		"requested/is what the owner gets": func(a *brokenAllocator) { // the first request counts
 			a.allocate = func(ctx context.Context, o ipam.Owner, opts ipam.Options) ([]ipam.Lease, error) {
 				if len(opts.Requested) == 2 && opts.Requested[0] == addr("fd00::77") {

@@ -22,8 +22,7 @@ func checkFresh(ctx context.Context, a ipam.Allocator) error {
 		expect(!slices.ContainsFunc(leases, isFresh), "leases of Leases are fresh: %v", leases))
 }
 
-// checkUndo would run out of addresses if some stayed. A second Undo must not take what
-// the owner, or another one, has been given since.
+// checkUndo would run out of addresses if some stayed.
 func checkUndo(ctx context.Context, a ipam.Allocator) error {
 	for n := range 20 {
 		o := owner(fmt.Sprint("undone", n))
@@ -36,6 +35,15 @@ func checkUndo(ctx context.Context, a ipam.Allocator) error {
 		}
 	}
 	return nil
+}
+
+func checkUndoOthers(ctx context.Context, a ipam.Allocator) error {
+	leases, err := a.Allocate(ctx, owner("a"), ipam.Options{})
+	if err := errors.Join(err, a.Undo(ctx, leases)); err != nil {
+		return err
+	}
+	held, err := a.Allocate(ctx, owner("b"), ipam.Options{Requested: addressesOf(leases)[:1]})
+	return errors.Join(err, a.Undo(ctx, leases), has(ctx, a, owner("b"), addressesOf(held)...))
 }
 
 func checkUndoNothing(ctx context.Context, a ipam.Allocator) error {
