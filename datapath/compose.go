@@ -176,17 +176,14 @@ func (e *entrypoint) limit(what string, limit, own int, fix string, brings func(
 
 // collectMaps adds the maps that instructions load: by name, or by number those that are loaded already.
 func (f *fragment) collectMaps(to map[any]bool) {
-	for _, fn := range f.functions {
-		for i := range fn.code {
-			switch ins := &fn.code[i]; {
-			case !ins.IsLoadFromMap():
-			case ins.Reference() != "":
-				to[ins.Reference()] = true
-			case ins.Map() != nil:
-				to[ins.Map().FD()] = true
-			default:
-				to[int(int32(ins.Constant))] = true
-			}
+	for ins := range f.mapLoads() {
+		switch {
+		case ins.Reference() != "":
+			to[ins.Reference()] = true
+		case ins.Map() != nil:
+			to[ins.Map().FD()] = true
+		default:
+			to[int(int32(ins.Constant))] = true
 		}
 	}
 }

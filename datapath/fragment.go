@@ -1,6 +1,7 @@
 package datapath
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 
@@ -96,17 +97,17 @@ func setsNumber(ins *asm.Instruction) bool {
 	return ins.Dst == asm.R0 && (ins.OpCode.Class() == asm.ALUClass || ins.OpCode == asm.Mov.Op(asm.ImmSource))
 }
 
-// mapNames returns what the maps are called that instructions load, with repetitions.
-func (f *fragment) mapNames() []string {
-	var names []string
-	for _, fn := range f.functions {
-		for i := range fn.code {
-			if ins := &fn.code[i]; ins.IsLoadFromMap() && ins.Reference() != "" {
-				names = append(names, ins.Reference())
+// mapLoads yields the instructions that load a map, or the place of a value in one.
+func (f *fragment) mapLoads() iter.Seq[*asm.Instruction] {
+	return func(yield func(*asm.Instruction) bool) {
+		for _, fn := range f.functions {
+			for i := range fn.code {
+				if fn.code[i].IsLoadFromMap() && !yield(&fn.code[i]) {
+					return
+				}
 			}
 		}
 	}
-	return names
 }
 
 // describe gives the first instruction of a function what the kernel wants of each: type information, as soon as one function has it

@@ -138,7 +138,8 @@ func (l *linker) takeKconfig(entry *ebpf.ProgramSpec, c *ebpf.CollectionSpec) er
 
 // takeSingle refuses a second map of a type of which the kernel gives a program one (check_map_prog_compatibility in kernel/bpf/verifier.c).
 func (l *linker) takeSingle(entry *ebpf.ProgramSpec, f *fragment) error {
-	for _, name := range f.mapNames() {
+	for ins := range f.mapLoads() {
+		name := ins.Reference()
 		m := l.out.Maps[name]
 		if m == nil || m.Type != ebpf.Arena && m.Type != ebpf.CGroupStorage && m.Type != ebpf.PerCPUCGroupStorage {
 			continue
