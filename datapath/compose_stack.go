@@ -3,7 +3,6 @@ package datapath
 import (
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // limitStack changes compositions until the stack suffices: what is called only because it is large is pasted
@@ -116,7 +115,7 @@ func (e *entrypoint) adviseFeatures(err error, o Options) error {
 	}
 	o.Features.SmallFrames = true
 	if e.compose(o) == nil {
-		refused.Fix = strings.Replace(refused.Fix, ", or ", ", ", 1) + ", or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures"
+		refused.Fix += "; or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures"
 	}
 	return err
 }

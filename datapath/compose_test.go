@@ -296,7 +296,7 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 		{
 			"much stack in a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Called, program(xdp, 0, -1, using(496)) }), ext,
 			"uses 496 bytes of stack, which with what lies above it count as 544 of 512 (in steps of 32, as before Linux 6.9)",
-			"use 32 less, keep the data in a map, or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures",
+			"use 32 less, or keep the data in a map; or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures",
 		},
 		{
 			"much stack above a function, before 6.9", nil, with(func(h *datapath.Hook) { h.Composition, h.Collection = datapath.Pasted, program(xdp, 0, -1, using(496)) }), datapath.Options{CallOriginal: true},
@@ -314,7 +314,7 @@ func TestErrorsNameTheWayOut(t *testing.T) {
 			"pasted frame above a tail call, before 6.9", tailCall(xdp, 0, 2),
 			with(func(h *datapath.Hook) {
 				h.Kind, h.Composition, h.Collection = datapath.Post, datapath.Pasted, program(xdp, 0, -1, using(240))
-			}), ext, "256 bytes of stack would lie above", "called instead, or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures",
+			}), ext, "256 bytes of stack would lie above", "called instead; or, if the kernel is 6.9 or newer, set Options.Features by KernelFeatures",
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
