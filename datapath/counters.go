@@ -100,7 +100,7 @@ func (p *Plan) ReadCounters(m *ebpf.Map) ([]HookCounters, error) {
 		return nil, errors.New("read counters: no map: build the plan with Options.Counters, and take the map from the loaded collection")
 	}
 	want := p.countersSpec()
-	if m.Type() != want.Type || m.KeySize() != want.KeySize || m.ValueSize() != want.ValueSize || m.MaxEntries() != want.MaxEntries {
+	if m.Type() != want.Type || m.ValueSize() != want.ValueSize || m.MaxEntries() != want.MaxEntries {
 		return nil, fmt.Errorf("read counters: the map is a %s of %d values of %d bytes, and that of this plan is a %s of %d values of %d bytes: take the map of the collection that this plan built",
 			m.Type(), m.MaxEntries(), m.ValueSize(), want.Type, want.MaxEntries, want.ValueSize)
 	}
