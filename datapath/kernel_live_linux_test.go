@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf"
 	ebpflink "github.com/cilium/ebpf/link"
@@ -24,9 +23,9 @@ import (
 
 // lab is a cgroup that the test process is in, and a network namespace with a loopback interface.
 type lab struct {
-	cgroup string
-	ns     *netns.NS
-	wait   time.Duration // how long a receiver waits for a datagram: short where none is expected
+	cgroup  string
+	ns      *netns.NS
+	arrives bool // what is sent next; if not, a receiver waits for it a moment only
 }
 
 // newLab moves the process into a cgroup of its own, for the time of the test.
@@ -115,7 +114,7 @@ func (o *occasion) check(t *testing.T, l *lab) {
 				trace := datapathtest.NewTrace(t)
 				program := c.load(t, trace, composition, datapath.Options{Counters: composition == datapath.Called})
 				want, verdict := c.expect()
-				l.expect(verdict != o.deny)
+				l.arrives = verdict != o.deny
 				l.do(t, func() {
 					o.attachTo(t, program)
 					trace.Take(t)
@@ -174,19 +173,14 @@ func socket(t *testing.T, family, kind int) int {
 	return fd
 }
 
-// expect says whether the next datagram will arrive.
-func (l *lab) expect(arrives bool) {
-	l.wait = 50 * time.Millisecond
-	if arrives {
-		l.wait = time.Minute
-	}
-}
-
 // exchange sends a datagram from a new socket to another new one and returns the first error.
 func (l *lab) exchange(t *testing.T, family int) error {
 	t.Helper()
 	to, from := socket(t, family, unix.SOCK_DGRAM), socket(t, family, unix.SOCK_DGRAM)
-	patience := unix.NsecToTimeval(l.wait.Nanoseconds())
+	patience := unix.Timeval{Usec: 50_000}
+	if l.arrives {
+		patience = unix.Timeval{Sec: 60}
+	}
 	require.NoError(t, unix.SetsockoptTimeval(to, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &patience))
 	if err := unix.Bind(to, address(family, 4000)); err != nil {
 		return err

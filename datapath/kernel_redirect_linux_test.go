@@ -2,7 +2,6 @@ package datapath_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -133,7 +132,7 @@ func TestRedirectPrograms(t *testing.T) {
 				// What such maps hold: a device or the length of a queue, and a program (bpf_devmap_val, bpf_cpumap_val).
 				require.NoError(t, w.to.Put(uint32(0), [2]uint32{uint32(c.number(w)), uint32(p.FD())}))
 			}
-			o.provoke = func(t *testing.T) error { return w.exchange(t, c.arrives(w), l.wait == time.Minute) }
+			o.provoke = func(t *testing.T) error { return w.exchange(t, c.arrives(w), l.arrives) }
 			o.check(t, l)
 		})
 	}
