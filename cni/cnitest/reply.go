@@ -2,7 +2,6 @@ package cnitest
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,7 +139,7 @@ func (r reply) String() string {
 	var s strings.Builder
 	switch {
 	case r.late:
-		fmt.Fprintf(&s, "no answer within %s", cmp.Or(r.limit, r.took.Round(time.Millisecond)))
+		fmt.Fprintf(&s, "no answer within %s", r.limit)
 	case r.exit < 0:
 		s.WriteString("ended by a signal")
 	default:

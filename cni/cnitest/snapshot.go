@@ -43,7 +43,7 @@ func (p *probe) keepLine(all State, where, line string) State {
 		len(fields) > 1 && fields[0] == "addr" && strings.HasPrefix(fields[1], "fe80:"),
 		len(fields) > 2 && fields[0] == "route" && (strings.HasPrefix(fields[2], "fe80:") || strings.HasPrefix(fields[2], "ff00:")):
 		return all
-	case slices.Contains(iptablesTables(), line):
+	case isIptablesTable(fields):
 		return all
 	case fields[0] == "file" && len(fields) > 3: // what is in it may change; that it is there counts
 		line = strings.Join(fields[:3], " ")
@@ -56,15 +56,12 @@ func (p *probe) keepLine(all State, where, line string) State {
 	return append(all, where+line)
 }
 
-// iptablesTables are those that iptables makes as soon as it looks for something, and never
-// removes. What a plugin has in them has lines of its own.
-func iptablesTables() (lines []string) {
-	for _, family := range []string{"ip", "ip6"} {
-		for _, table := range []string{"filter", "nat", "mangle", "raw", "security"} {
-			lines = append(lines, "nft table "+family+" "+table)
-		}
-	}
-	return lines
+// isIptablesTable reports whether a line is a table that iptables makes as soon as it looks
+// for something, and never removes. What a plugin has in it has lines of its own.
+func isIptablesTable(fields []string) bool {
+	return len(fields) == 4 && fields[0] == "nft" && fields[1] == "table" &&
+		slices.Contains([]string{"ip", "ip6"}, fields[2]) &&
+		slices.Contains([]string{"filter", "nat", "mangle", "raw", "security"}, fields[3])
 }
 
 // withoutHandle leaves out the number that the kernel gave a rule.
