@@ -15,7 +15,7 @@ import (
 // notExecuted says why the kernel did not execute a file, and what to do about it. What
 // execve(2) returns does not tell a missing file from a missing interpreter.
 func notExecuted(path string, err error) error {
-	if target, e := os.Readlink(path); e == nil && filepath.IsAbs(target) {
+	if target, e := filepath.EvalSymlinks(path); e == nil {
 		path = target // the file to be mended
 	}
 	head, e := firstLine(path)

@@ -71,10 +71,17 @@ func TestPluginThatCannotBeExecuted(t *testing.T) {
 func TestLinkToWhatCannotBeExecuted(t *testing.T) {
 	testenv.NetAdmin(t)
 	dir, links := t.TempDir(), t.TempDir()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, "mine-amd64"), []byte("#!/nowhere/sh\n"), 0o755))
-	require.NoError(t, os.Symlink(filepath.Join(dir, "mine-amd64"), filepath.Join(links, "mine")))
-	_, err := cnitest.Examine(t.Context(), cnitest.Target{Config: []byte(`{"type": "mine"}`), Path: []string{links}}, cnitest.Options{})
-	require.ErrorContains(t, err, filepath.Join(dir, "mine-amd64")+" cannot be executed")
+	file := filepath.Join(dir, "mine-amd64")
+	require.NoError(t, os.WriteFile(file, []byte("#!/nowhere/sh\n"), 0o755))
+	relative, err := filepath.Rel(links, file)
+	require.NoError(t, err)
+	for _, to := range []string{file, relative} {
+		link := filepath.Join(links, "mine")
+		require.NoError(t, os.Symlink(to, link))
+		_, err := cnitest.Examine(t.Context(), cnitest.Target{Config: []byte(`{"type": "mine"}`), Path: []string{links}}, cnitest.Options{})
+		require.ErrorContains(t, err, file+" cannot be executed", to)
+		require.NoError(t, os.Remove(link))
+	}
 }
 
 // TestPluginThatBecomesNoExecutable is one of whom VERSION works: the case tells of it.
