@@ -156,12 +156,14 @@ func (r reply) String() string {
 	return s.String()
 }
 
+// seenLimit is how much of a text an outcome has, in bytes.
+const seenLimit = 400
+
 // shortened is a text on one line, of a length that can be read.
 func shortened(s string) string {
-	const limit = 400
 	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > limit {
-		return s[:limit] + "…"
+	if len(s) > seenLimit {
+		return strings.ToValidUTF8(s[:seenLimit], "") + "…" // the cut may go through a character
 	}
 	return s
 }

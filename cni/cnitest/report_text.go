@@ -13,7 +13,7 @@ import (
 // TextOptions are for [Report.WriteText]. The zero value is what a file or a log wants.
 type TextOptions struct {
 	Color   bool   // mark what matters, for a terminal
-	Verbose bool   // tell of every case, list every skipped one, and shorten no line
+	Verbose bool   // tell of every case, list every skipped one, and shorten no line of an outcome
 	Command string // the command line that a case can be run again with, to which -run and -seed are added; "": Options are named instead
 }
 

@@ -13,11 +13,13 @@ import (
 // uplink is the interface through which a node would reach other machines.
 const uplink = "eth0"
 
+// uplinkAddress is the address of the node on it; the gateway has the first one.
+var uplinkAddress = netip.MustParsePrefix("192.0.2.2/24")
+
 // addUplink gives a node that interface, with an address and a default route:
 // plugins make interfaces on top of it, and ask which one it is. Nobody is behind it.
 func addUplink(node *Namespace) error {
-	own := netip.MustParsePrefix("192.0.2.2/24")
-	gateway := netip.MustParseAddr("192.0.2.1")
+	gateway := uplinkAddress.Masked().Addr().Next()
 	err := node.withConn(func(c *nl.Conn) error {
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name = uplink
@@ -27,7 +29,7 @@ func addUplink(node *Namespace) error {
 		if err := startQuiet(c, "cable"); err != nil {
 			return err
 		}
-		if err := address(c, uplink, own); err != nil {
+		if err := address(c, uplink, uplinkAddress); err != nil {
 			return err
 		}
 		link, err := c.Link(uplink)

@@ -96,7 +96,7 @@ func (o *options) register(flags *flag.FlagSet) {
 	flags.StringVar(&o.json, "json", "", "write the report as JSON to the `file`; - is standard output, instead of the report for people")
 	flags.StringVar(&o.junit, "junit", "", "write the report for CI systems to the `file`; - is standard output, instead of the report for people")
 	flags.BoolVar(&o.strict, "strict", false, "let a broken rule that should be kept count as one that must")
-	flags.BoolVar(&o.verbose, "v", false, "tell of every case, and shorten no line; with -list, tell of every rule")
+	flags.BoolVar(&o.verbose, "v", false, "tell of every case, and more of long documents; with -list, tell of every rule")
 	flags.BoolVar(&o.plain, "no-color", false, "no colors, and a line of progress every few seconds instead of one that moves; the default when no terminal is there")
 }
 
