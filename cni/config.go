@@ -35,13 +35,16 @@ func decodeConfig[C any](data []byte) (C, error) {
 	if err := json.Unmarshal(data, &c); err != nil {
 		return c, Errorf(CodeInvalidConfig, "invalid configuration: %w", findFault[C](data, err))
 	}
-	for _, v := range []any{&c, c} { // of a pointer type, c itself has the methods
-		if v, ok := v.(interface{ Validate() error }); ok {
-			if err := v.Validate(); err != nil {
-				return c, invalidConfig(err)
-			}
-			break
-		}
+	type validator interface{ Validate() error }
+	v, ok := any(&c).(validator)
+	if !ok {
+		v, ok = any(c).(validator) // of a pointer type, which has the methods itself
+	}
+	if !ok {
+		return c, nil
+	}
+	if err := v.Validate(); err != nil {
+		return c, invalidConfig(err)
 	}
 	return c, nil
 }
