@@ -197,7 +197,7 @@ func TestResultEncodeMapped(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, want, string(out))
 	}
-	assert.True(t, r.IPs[0].Address.Addr().Is4In6(), "the result itself is left alone")
+	assert.True(t, r.IPs[0].Address.Addr().Is4In6() && r.Routes[0].Dst.Addr().Is4In6(), "the result itself is left alone")
 }
 
 func TestResultClone(t *testing.T) {
