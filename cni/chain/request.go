@@ -86,8 +86,7 @@ func encodeCapabilities(capabilities map[string]any) (map[string]json.RawMessage
 	return encoded, nil
 }
 
-// encodeValid renders the attachments for GC. None is [], never null: libcni sends null for the empty list, and plugins made with package cni
-// take it for that, but others may take it for no list at all.
+// encodeValid renders the attachments for GC. None is [], never null, which plugins may take for no list at all.
 func encodeValid(valid []cni.Attachment) (json.RawMessage, error) {
 	for i, a := range valid {
 		if err := checkIdentifier(fmt.Sprintf("valid[%d].containerID", i), a.ContainerID); err != nil {
