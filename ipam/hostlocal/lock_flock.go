@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"syscall"
@@ -61,19 +62,12 @@ func acquire(ctx context.Context, path string, flag, how int) (*lock, error) {
 // that a waiter follows a directory that is replaced, and looks again when it has the
 // lock: nobody is kept out by the lock of a directory that is gone.
 func try(path string, flag, how int) (*lock, error) {
-	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0o750) // does not wait for the other end of a pipe
-	if errors.Is(err, syscall.EISDIR) {
-		return nil, notRegular(path)
-	}
+	f, info, err := open(path, flag)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
-	if info, err := f.Stat(); err == nil && !info.Mode().IsRegular() {
-		_ = f.Close()
-		return nil, notRegular(path)
-	}
 	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-	if err == nil && current(f, path) {
+	if err == nil && current(info, path) {
 		return &lock{f}, nil
 	}
 	_ = f.Close()
@@ -83,16 +77,32 @@ func try(path string, flag, how int) (*lock, error) {
 	return nil, nil
 }
 
+// open opens a regular file, and does not wait for the other end of what is a pipe.
+func open(path string, flag int) (*os.File, fs.FileInfo, error) {
+	f, err := os.OpenFile(path, flag|syscall.O_NONBLOCK, 0o750)
+	if errors.Is(err, syscall.EISDIR) {
+		return nil, nil, notRegular(path)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = notRegular(path)
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
 func notRegular(path string) error {
-	return fmt.Errorf("open lock: %s is not a regular file; remove it", path)
+	return fmt.Errorf("%s is not a regular file; remove it", path)
 }
 
 // current reports that a file still has its name.
-func current(f *os.File, path string) bool {
-	ours, err := f.Stat()
-	if err != nil {
-		return false
-	}
+func current(file fs.FileInfo, path string) bool {
 	there, err := os.Stat(path)
-	return err == nil && os.SameFile(ours, there)
+	return err == nil && os.SameFile(file, there)
 }
