@@ -34,7 +34,7 @@ type ExhaustedError struct {
 	Size     uint64    // addresses of the set that may be handed out
 	Resting  uint64    // of these, those in quarantine; the others are taken
 	Next     time.Time // when the first of the resting ones becomes free; zero when none rests
-	KeptBack uint64    // addresses of the ranges that are never handed out
+	KeptBack uint64    // addresses of the ranges that are never handed out; zero when they are too many to count
 }
 
 // Error names the set, its figures and the ways out.
