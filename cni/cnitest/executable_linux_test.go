@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"debug/elf"
 	"encoding/binary"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -88,15 +88,20 @@ func TestLinkToWhatCannotBeExecuted(t *testing.T) {
 func TestPluginThatBecomesNoExecutable(t *testing.T) {
 	testenv.NetAdmin(t)
 	testenv.Tool(t, "sh")
-	dir := t.TempDir()
-	spoiled := &cnitest.Scripted{Replies: map[cni.Command]cnitest.Reply{cni.CommandVersion: {
-		Stdout: `{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}`,
-		First:  fmt.Sprintf(`printf '#!/nowhere/sh\n' >'%[1]s/new'; chmod +x '%[1]s/new'; mv '%[1]s/new' '%[1]s/spoiled'`, dir),
-	}}}
-	require.NoError(t, spoiled.Install(dir, "spoiled"))
-	r, err := cnitest.Examine(t.Context(), cnitest.Target{Config: []byte(`{"type": "spoiled"}`), Path: []string{dir}},
-		cnitest.Options{Run: "^(protocol/result|del/succeeds)$"})
-	require.NoError(t, err)
-	require.Equal(t, cnitest.FailedToRun, r.Verdict())
-	require.Contains(t, r.Outcomes[0].Reason, "there is no interpreter /nowhere/sh")
+	for first, want := range map[string]string{
+		`printf '#!/nowhere/sh\n' >'DIR/new'; chmod +x 'DIR/new'; mv 'DIR/new' 'DIR/spoiled'`: "DIR/spoiled cannot be executed: there is no interpreter /nowhere/sh, which its first line names; " +
+			"install it, or name another: fork/exec DIR/spoiled: no such file or directory",
+		`rm 'DIR/spoiled'`: `no executable "spoiled" in DIR`, // which CNI_PATH and the target have, and which is named once
+	} {
+		dir := t.TempDir()
+		spoiled := &cnitest.Scripted{Replies: map[cni.Command]cnitest.Reply{cni.CommandVersion: {
+			Stdout: `{"cniVersion": "1.0.0", "supportedVersions": ["1.0.0"]}`, First: strings.ReplaceAll(first, "DIR", dir),
+		}}}
+		require.NoError(t, spoiled.Install(dir, "spoiled"))
+		r, err := cnitest.Examine(t.Context(), cnitest.Target{Config: []byte(`{"type": "spoiled"}`), Path: []string{dir}},
+			cnitest.Options{Run: "^(protocol/result|del/succeeds)$"})
+		require.NoError(t, err)
+		require.Equal(t, cnitest.FailedToRun, r.Verdict())
+		require.Equal(t, strings.ReplaceAll(want, "DIR", dir), r.Outcomes[0].Reason)
+	}
 }
