@@ -49,6 +49,7 @@ func TestExhaustedKeepsBack(t *testing.T) {
 		"all 2 that may be handed out are taken (4 kept back as": {{Subnet: pfx("10.1.0.0/29"), Exclude: pfxs("10.1.0.4/31", "10.1.0.6/32")}},
 		"all 2 that may be handed out are taken (2 kept back as": {{Subnet: pfx("10.1.0.0/30")}, {Subnet: pfx("10.2.0.0/30"), Exclude: pfxs("10.2.0.0/32"), Gateway: addr("10.2.0.2")}},
 		"all 18446744073709551615 are taken;":                    {wide},
+		"all 9223372036854775808 are taken;":                     {{Subnet: pfx("fd00::/63"), Exclude: pfxs("fd00::/64", "fd00:0:0:1::/65")}},
 	} {
 		m := NewMemory(MemoryOptions{})
 		p, err := NewPool(m, PoolOptions{}, s)
