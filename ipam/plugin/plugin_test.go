@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/cnikit/cnikit/cni"
+	"github.com/cnikit/cnikit/ipam"
 )
 
 func TestDel(t *testing.T) {
@@ -147,6 +149,30 @@ func TestStatus(t *testing.T) {
 	err := n.do(t, cni.CommandStatus, "", n.config(dualStack))
 	requireCode(t, cni.CodeNotAvailable, err)
 	assert.ErrorContains(t, err, "net/lock is not a regular file; remove it")
+}
+
+// A question that is called off says nothing of the addresses.
+func TestStatusCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n := newNetwork(t)
+	n.handler = Over("test", func(_ *cni.Request[Config], sets []ipam.RangeSet) (ipam.Allocator, error) {
+		pool, err := ipam.NewPool(ipam.NewMemory(ipam.MemoryOptions{}), ipam.PoolOptions{}, sets...)
+		return waiting{pool, cancel}, err
+	}).Handler()
+	_, err := n.handler.Handle(ctx, cni.Invocation{Command: cni.CommandStatus, Config: []byte(n.config(dualStack))})
+	requireCode(t, cni.CodeTryAgain, err)
+}
+
+// waiting is an allocator whose user gives up while it waits for its store.
+type waiting struct {
+	ipam.Allocator
+	cancel context.CancelFunc
+}
+
+func (w waiting) Status(ctx context.Context) error {
+	w.cancel()
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func TestVersion(t *testing.T) {
