@@ -59,16 +59,41 @@ func TestSingleMaps(t *testing.T) {
 		_, err = datapath.NewPlan(entry, hooks, datapath.Options{})
 		requireHookErrors(t, err)
 		assert.ErrorContains(t, err, `hook "acme/b" at entrypoint "entry": `+c.reason)
+
+		hooks[1].Collection = entry.Copy()
+		_, err = datapath.NewPlan(entry, hooks[1:2], datapath.Options{})
+		assert.ErrorContains(t, err, `("dp_0_post_0_one" beside "one")`, "the original has one, too")
 	}
+}
+
+// A map that instructions have been given counts like one that they name, once.
+func TestMapsThatAreAssociated(t *testing.T) {
+	testenv.BPF(t)
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Array, KeySize: 4, ValueSize: 4, MaxEntries: 1})
+	require.NoError(t, err)
+	defer m.Close()
+	load := asm.LoadMapPtr(asm.R1, 0)
+	require.NoError(t, load.AssociateMap(m))
+	hooks := []datapath.Hook{hook(datapath.Pre, "a", program(ebpf.XDP, 0, -1, load)), hook(datapath.Pre, "b", program(ebpf.XDP, 0, -1, load))}
+	_, err = datapath.NewPlan(withMaps(63), hooks, datapath.Options{})
+	require.NoError(t, err)
+	_, err = datapath.NewPlan(withMaps(64), hooks, datapath.Options{})
+	require.ErrorContains(t, err, "65 maps")
 }
 
 // A program of the collection that tail-calls shares its PROG_ARRAY with what the collection itself loads, and can be a hook of programs of its own kind alone.
 func TestHookOfTheCollectionItselfTailCalls(t *testing.T) {
 	testenv.BPF(t)
 	for _, c := range []struct {
-		attach ebpf.AttachType
-		fits   bool
-	}{{ebpf.AttachNone, true}, {ebpf.AttachTCXIngress, false}} {
+		hook    ebpf.ProgramType
+		attach  ebpf.AttachType
+		refused string // what would be shared
+	}{
+		{ebpf.SchedCLS, ebpf.AttachNone, ""},
+		{ebpf.SchedCLS, ebpf.AttachTCXIngress, `PROG_ARRAY "tails"`},
+		{ebpf.Extension, ebpf.AttachNone, ""}, // which has no array of its own kind
+		{ebpf.Extension, ebpf.AttachTCXIngress, `program "tail"`},
+	} {
 		spec := &ebpf.CollectionSpec{
 			Maps: map[string]*ebpf.MapSpec{"tails": {
 				Name: "tails", Type: ebpf.ProgramArray, KeySize: 4, ValueSize: 4, MaxEntries: 1, Contents: []ebpf.MapKV{{Key: uint32(0), Value: "tail"}},
@@ -76,18 +101,21 @@ func TestHookOfTheCollectionItselfTailCalls(t *testing.T) {
 			Programs: map[string]*ebpf.ProgramSpec{
 				"entry": {Type: ebpf.SchedCLS, AttachType: c.attach, License: "MIT", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}},
 				"tail":  {Type: ebpf.SchedCLS, License: "MIT", Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 7), asm.Return()}},
-				"hook": {Type: ebpf.SchedCLS, License: "MIT", Instructions: asm.Instructions{
+				"hook": {Type: c.hook, License: "MIT", Instructions: asm.Instructions{
 					asm.LoadMapPtr(asm.R2, 0).WithReference("tails"), asm.Mov.Imm(asm.R3, 0), asm.FnTailCall.Call(), asm.Mov.Imm(asm.R0, -1), asm.Return(),
 				}},
 			},
 		}
-		datapathtest.Load(t, spec)
+		if c.hook != ebpf.Extension {
+			datapathtest.Load(t, spec)
+		}
 		hook := datapath.Hook{Owner: "acme", Name: "jump", Entrypoint: "entry", Kind: datapath.Pre, Collection: spec, Program: "hook"}
 		plan, err := datapath.NewPlan(spec, []datapath.Hook{hook}, datapath.Options{Features: hostFeatures(t)})
-		if !c.fits {
+		if c.refused != "" {
 			requireHookErrors(t, err)
-			assert.ErrorContains(t, err, `its PROG_ARRAY "tails" would be shared by programs of different types or attach types`)
+			assert.ErrorContains(t, err, "its "+c.refused+" would be shared by programs of different types or attach types")
 			hook.Collection = spec.Copy() // the way out
+			delete(spec.Programs, "hook") // an Extension cannot be loaded
 			plan, err = datapath.NewPlan(spec, []datapath.Hook{hook}, datapath.Options{Features: hostFeatures(t)})
 		}
 		require.NoError(t, err)

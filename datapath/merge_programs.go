@@ -20,24 +20,19 @@ func ownerOf(p *ebpf.ProgramSpec) arrayOwner {
 	return arrayOwner{p.Type, p.AttachType, handlesFrags(p)}
 }
 
-// claim gives PROG_ARRAYs, and programs in them, to the programs of the collection itself. They stay of their own types and attach types there, and
-// so must a hook that is one of them.
+// claim gives programs of the collection itself, and the PROG_ARRAYs that they use, to the types and attach types that they have. They stay as they
+// are, so a hook that is one of them cannot use them for another kind of entrypoint.
 func (m *merger) claim() {
 	for _, name := range slices.Sorted(maps.Keys(m.from.Programs)) {
 		p := m.from.Programs[name]
-		if _, ok := typeOf(p); !ok {
+		m.owners[whatProgram(name)] = ownerOf(p)
+		if _, ok := typeOf(p); !ok { // an Extension is a hook and nothing else: it uses arrays as its entrypoint does
 			continue
 		}
 		for i := range p.Instructions {
-			array := m.from.Maps[p.Instructions[i].Reference()]
-			if array == nil || array.Type != ebpf.ProgramArray || !p.Instructions[i].IsLoadFromMap() {
-				continue
-			}
-			m.owners[whatArray(p.Instructions[i].Reference())] = ownerOf(p)
-			for _, kv := range array.Contents {
-				if member, ok := kv.Value.(string); ok && m.from.Programs[member] != nil {
-					m.owners[whatProgram(member)] = ownerOf(m.from.Programs[member])
-				}
+			name := p.Instructions[i].Reference()
+			if array := m.from.Maps[name]; array != nil && array.Type == ebpf.ProgramArray && p.Instructions[i].IsLoadFromMap() {
+				m.owners[whatArray(name)] = ownerOf(p)
 			}
 		}
 	}
