@@ -54,7 +54,7 @@ func words(place, size int) uint64 {
 	if size > 0 {
 		last = max(0, (-place-size)/8)
 	}
-	if place >= 0 || first >= maxStack/8 || last > first {
+	if place >= 0 || first >= maxStack/8 {
 		return 0
 	}
 	return (1<<(first+1) - 1) &^ (1<<last - 1)

@@ -181,17 +181,22 @@ func kfunc(name string) asm.Instruction {
 
 // What a function below the main one does counts where the kernel looks into it.
 func TestUnpastableFunctionBelow(t *testing.T) {
-	for reason, ins := range map[string]asm.Instruction{
-		"its dynptrs would stay on the stack, where the verifier lets no helper write over them": kfunc("bpf_dynptr_from_skb"),
-		"the verifier loses track of what functions with loads of the kind LD_ABS return":        asm.LoadAbs(0, asm.Byte),
-		"a program that it tail-calls would end the whole run":                                   asm.FnTailCall.Call(),
-		"": {OpCode: asm.OpCode(asm.JumpClass) | asm.OpCode(asm.JCOND)},
+	const dynptrs = "its dynptrs would stay on the stack, where the verifier lets no helper write over them"
+	for _, c := range []struct {
+		ins    asm.Instruction
+		reason string
+	}{
+		{kfunc("bpf_dynptr_from_skb"), dynptrs},
+		{kfunc("bpf_dynptr_clone"), dynptrs},
+		{asm.LoadAbs(0, asm.Byte), "the verifier loses track of what functions with loads of the kind LD_ABS return"},
+		{asm.FnTailCall.Call(), "a program that it tail-calls would end the whole run"},
+		{asm.Instruction{OpCode: asm.OpCode(asm.JumpClass) | asm.OpCode(asm.JCOND)}, ""},
 	} {
 		f, err := inspect(&ebpf.ProgramSpec{Instructions: asm.Instructions{
-			asm.Call.Label("sub"), asm.Return(), ins.WithSymbol("sub"), asm.Mov.Imm(asm.R0, 0), asm.Return(),
+			asm.Call.Label("sub"), asm.Return(), c.ins.WithSymbol("sub"), asm.Mov.Imm(asm.R0, 0), asm.Return(),
 		}})
 		require.NoError(t, err)
-		assert.Equal(t, reason, f.unpastable)
+		assert.Equal(t, c.reason, f.unpastable)
 	}
 }
 

@@ -44,6 +44,10 @@ func TestRareInstructionsDoTheSameAsAlone(t *testing.T) {
 			asm.LoadMem(asm.R2, asm.R1, 0, asm.Word), asm.Mov.Reg(asm.R0, asm.R1), asm.JEq.Imm(asm.R2, 1<<30, "out"),
 			asm.Mov.Imm(asm.R0, 1), asm.Return().WithSymbol("out"),
 		}},
+		{"a pointer for a verdict, right before the end", true, asm.Instructions{
+			asm.LoadMem(asm.R2, asm.R1, 0, asm.Word), asm.Mov.Imm(asm.R0, 1), asm.JNE.Imm(asm.R2, 1<<30, "out"),
+			asm.Mov.Reg(asm.R0, asm.R1), asm.Return(), asm.Return().WithSymbol("out"),
+		}},
 		{"ordered loads and stores", true, verdict(
 			asm.LoadMem(asm.R7, asm.R1, 0, asm.Word), ordered(asm.StoreRelease(asm.RFP, asm.R7, asm.DWord, -8)), ordered(asm.LoadAcquire(asm.R0, asm.RFP, asm.DWord, -8)),
 		)},
