@@ -27,8 +27,8 @@ func newStamp(now, old time.Time, coarse bool) time.Time {
 	if coarse {
 		return at.Round(0)
 	}
-	if at.Nanosecond() == 0 {
-		at = at.Add(1) // seconds alone would look coarse
+	if at.Nanosecond()%10 == 0 {
+		at = at.Add(1) // one that keeps less than nanoseconds would keep this by chance, and not the next
 	}
 	return at.Round(0)
 }

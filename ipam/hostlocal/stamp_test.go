@@ -19,6 +19,7 @@ func TestStampIsAnother(t *testing.T) {
 				require.False(t, stamp.Truncate(kept).Equal(old), "%s, cut off to %s", stamp, kept)
 			}
 			require.Equal(t, coarse, stamp.Nanosecond() == 0)
+			require.Equal(t, coarse, stamp.Nanosecond()%10 == 0, "%s must tell whether nanoseconds are kept", stamp)
 			require.Less(t, now.Sub(stamp), stampAge+2*coarsest)
 			require.GreaterOrEqual(t, now.Sub(stamp), coarsest)
 		}
